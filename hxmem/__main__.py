@@ -1,0 +1,7 @@
+"""`python -m hxmem` is the command `hx`."""
+
+import sys
+
+from hxmem.cli import main
+
+sys.exit(main())

@@ -1,0 +1,100 @@
+"""The answers of a server: replies with text and tool calls, from one JSON body or from the chunks of a stream."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from hxmem.errors import BadReply, unfinished
+from hxmem.exchanges import clean, dig
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """One call that the model asks for; ``arguments`` is the raw text, which need not be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def parse(self) -> tuple[dict[str, Any] | None, str]:
+        """Return the arguments and "", or None and the reason why they can't be used."""
+        try:
+            value = clean(json.loads(self.arguments or "{}"))
+        except (ValueError, RecursionError) as error:
+            return None, f"the arguments of {self.name} are not JSON: {error}"
+        return (value, "") if isinstance(value, dict) else (None, f"the arguments of {self.name} are no JSON object")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the call as a message holds it."""
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer; ``message`` is what goes back into the messages of the next request."""
+
+    text: str
+    reasoning: str | None
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason: str
+    usage: dict[str, Any]
+    message: Message
+
+
+def read_reply(answer: Any) -> Reply:
+    """Return the reply that a chat.completion holds; the ChatError says what is wrong with one that can't be used."""
+    said, finish = (
+        dig(answer, "choices", 0, "message", kind=dict),
+        dig(answer, "choices", 0, "finish_reason", kind=object),
+    )
+    if not said:
+        raise BadReply("The answer is not one of a chat server: check DEEPSEEK_BASE_URL.", 200)
+    text, reasoning = dig(said, "content", kind=str) or "", dig(said, "reasoning_content", kind=str)
+    calls = tuple(_tool_call(call, number) for number, call in enumerate(dig(said, "tool_calls", kind=list) or []))
+    if failure := unfinished(finish, blank=not text.strip() and not calls):
+        raise failure
+    message: Message = {"role": "assistant", "content": text}
+    message |= {} if reasoning is None else {"reasoning_content": reasoning}  # "" goes back too
+    message |= {"tool_calls": [call.as_dict() for call in calls]} if calls else {}
+    return Reply(text, reasoning, calls, str(finish), dig(answer, "usage", kind=dict) or {}, message)
+
+
+def _tool_call(call: Any, number: int) -> ToolCall:
+    raw = dig(call, "function", "arguments", kind=object) or ""
+    raw = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False)
+    call_id = dig(call, "id", kind=str) or f"call_{number}"  # looser servers send none
+    return ToolCall(call_id, dig(call, "function", "name", kind=str) or "", raw)
+
+
+def delta_text(chunk: Any) -> str:
+    """Return the text that a chunk of a stream adds."""
+    return dig(chunk, "choices", 0, "delta", "content", kind=str) or ""
+
+
+def assemble(chunks: list[Any]) -> dict[str, Any]:
+    """Return the answer that the chunks of a stream make, in the shape of one that was not streamed."""
+    deltas = [dig(chunk, "choices", 0, "delta", kind=dict) for chunk in chunks]
+    message: Message = {"role": "assistant", "content": "".join(map(delta_text, chunks))}
+    thoughts = [thought for d in deltas if (thought := dig(d, "reasoning_content", kind=str)) is not None]
+    message |= {"reasoning_content": "".join(thoughts)} if thoughts else {}
+    calls: dict[int, list[Any]] = {}
+    for part in (part for d in deltas for part in dig(d, "tool_calls", kind=list) or []):
+        index = dig(part, "index", kind=int)  # the key: calls may interleave, and only a first part has an id
+        calls.setdefault(len(calls) if index is None else index, []).append(part)
+    message |= {"tool_calls": [_joined(parts) for _, parts in sorted(calls.items())]} if calls else {}
+    ends = [end for chunk in chunks if (end := dig(chunk, "choices", 0, "finish_reason", kind=object))]
+    usage = [found for chunk in chunks if (found := dig(chunk, "usage", kind=dict))]  # may come on a chunk of its own
+    head = {name: dig(chunks, 0, name, kind=object) for name in ("id", "model", "created")}
+    choice = {"index": 0, "message": message, "finish_reason": ends[-1] if ends else None}
+    return {**head, "object": "chat.completion", "choices": [choice], "usage": usage[-1] if usage else None}
+
+
+def _joined(parts: list[Any]) -> dict[str, Any]:
+    first = [
+        next((v for part in parts if (v := dig(part, *path, kind=str))), "") for path in (["id"], ["function", "name"])
+    ]
+    return ToolCall(*first, "".join(dig(part, "function", "arguments", kind=str) or "" for part in parts)).as_dict()

@@ -1,0 +1,272 @@
+"""The command `hx`: run an agent with a drawer, look after the drawer, open and verify the lessons."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from hxmem.agent import Agent
+from hxmem.chat import ChatClient, ChatError
+from hxmem.drawer.store import MemoryStore, StoreProblem
+from hxmem.exchanges import Exchange, json_line, save
+from hxmem.files import FileProblem, find_root, read_text
+
+EXAMPLES = {
+    "agent": """examples:
+  hx agent "记住：以后给我讲 HarnessX 时，先用“书桌和小抽屉”的例子，再讲代码。"
+  hx agent "我之前说过你讲 HarnessX 时要先用什么例子吗？" --wire run.har
+  hx agent --lang en "Remember: answer me in short sentences."
+
+environment: DEEPSEEK_API_KEY, DEEPSEEK_BASE_URL, DEEPSEEK_MODEL, HXMEM_LANG (zh, en), HXMEM_HOME (the folder).
+Without a key and a base URL the classroom answers: a server on this machine that follows rules, not a model.""",
+    "memory": """examples:
+  hx memory list
+  hx memory search 书桌
+  hx memory delete tea-preference       (it stays in .history/)
+  hx memory restore tea-preference""",
+    "lab": "example:\n  hx lab --no-browser --port 8890",
+    "verify": "examples:\n  hx verify\n  hx verify 03 05 --out /tmp/runs\n  hx verify 03 -p limit 2",
+    "classroom": "examples:\n  hx classroom --port 8765\n  hx classroom --fault side-query=429",
+    "doctor": "example:\n  hx doctor --root ~/my-project",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 well, 1 a problem in one sentence, 2 wrong usage, 130 Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a console in another encoding must not stop a Chinese answer
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    words = [os.fsencode(word).decode("utf-8", "replace") for word in (sys.argv[1:] if argv is None else argv)]
+    args = _parser().parse_args(words)
+    try:
+        run: Callable[[argparse.Namespace], int] = args.run
+        return run(args)
+    except KeyboardInterrupt:
+        _say("hx: stopped.")
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as in `hx memory list | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ChatError, StoreProblem, FileProblem) as error:
+        _say(f"hx: {error}")
+        return 1
+
+
+def _agent(args: argparse.Namespace) -> int:
+    task = " ".join(args.task).strip()
+    if not task:
+        raise StoreProblem("the task is empty: say what the agent should do, in quotes.")
+    root = _root(args)
+    with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add) as client:
+        if client.server == "classroom":
+            _say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
+        agent = Agent(client, root, lang=args.lang, notify=_say, show=_answer, confirm=_consent())
+        agent.run(task)
+    return 0
+
+
+class _Wire:
+    """The file of `--wire`: JSON lines grow as exchanges happen, HAR is written at the end, however the run ends."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path, self._seen = Path(path) if path else None, list[Exchange]()
+
+    def __enter__(self) -> _Wire:
+        if self._path:
+            save([], self._path)  # a wrong name or folder is told before anything is asked
+        return self
+
+    def add(self, exchange: Exchange) -> None:
+        self._seen.append(exchange)
+        if self._path and self._path.suffix == ".jsonl":
+            with self._path.open("a", encoding="utf-8", newline="\n") as file:
+                file.write(json_line(exchange))
+
+    def __exit__(self, *exception: object) -> None:
+        if self._path and self._path.suffix == ".har":
+            save(self._seen, self._path)
+
+
+def _memory(args: argparse.Namespace) -> int:
+    store = MemoryStore.of(_root(args))
+    action: Callable[[argparse.Namespace, MemoryStore], int] = args.action
+    return action(args, store)
+
+
+def _list(args: argparse.Namespace, store: MemoryStore) -> int:
+    memories = store.list()
+    if args.json:
+        return _json([asdict(memory) for memory in memories])
+    for memory in memories:
+        print(f"{memory.type:<9}  {memory.name}  -  {' '.join(memory.description.split())}")
+    if not memories:
+        _say("The drawer is empty.")
+    return 0
+
+
+def _show(args: argparse.Namespace, store: MemoryStore) -> int:
+    memory = store.get(args.name)
+    if memory is None:
+        raise _unknown(args.name, store)
+    if args.json:
+        return _json(asdict(memory))
+    print(read_text(store.folder / memory.file, 10**9), end="")
+    return 0
+
+
+def _search(args: argparse.Namespace, store: MemoryStore) -> int:
+    hits = store.search(" ".join(args.query), limit=args.limit)
+    if args.json:
+        return _json([{"name": hit.memory.name, "score": round(hit.score, 3), "why": hit.why} for hit in hits])
+    for hit in hits:
+        print(f"{hit.memory.name}  -  {' '.join(hit.memory.description.split())}  ({hit.why})")
+    if not hits:
+        _say("Nothing found.")
+    return 0
+
+
+def _delete(args: argparse.Namespace, store: MemoryStore) -> int:
+    if store.get(args.name) is None or not store.delete(args.name):
+        raise _unknown(args.name, store)
+    return _done(args, f"Deleted {args.name}; `hx memory restore {args.name}` brings it back.")
+
+
+def _restore(args: argparse.Namespace, store: MemoryStore) -> int:
+    if not store.folder.is_dir() or not store.restore(args.name):
+        raise StoreProblem(f"there is no earlier version of {args.name} in .history/.")
+    return _done(args, f"Restored {args.name}.")
+
+
+def _reindex(args: argparse.Namespace, store: MemoryStore) -> int:
+    return _done(args, f"MEMORY.md lists {store.reindex()} memories.")
+
+
+def _doctor(args: argparse.Namespace) -> int:
+    store = MemoryStore.of(_root(args))
+    problems = store.problems()
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print(f"The drawer is in order: {len(store.list())} memories.")
+    return 1 if problems else 0
+
+
+def _lab(args: argparse.Namespace) -> int:
+    from hxmem.lab.launch import open_lab
+
+    return open_lab(args.port, browser=not args.no_browser)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from hxmem.lab.verify import verify
+
+    return verify(args.lessons, args.out, dict(args.parameter or []))
+
+
+def _classroom(args: argparse.Namespace) -> int:
+    from hxmem.classroom import serve
+
+    return serve(args.port, args.fault)
+
+
+def _root(args: argparse.Namespace) -> Path:
+    chosen = args.root or os.environ.get("HXMEM_HOME", "")
+    if chosen and not Path(chosen).is_dir():
+        raise StoreProblem(f"there is no folder {chosen}: make it first, or name another with --root.")
+    return Path(chosen).resolve() if chosen else find_root(Path.cwd())
+
+
+def _consent() -> Callable[[str], bool] | None:
+    """Asks the person at the terminal; None when nobody sits there, so that the call is refused."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+
+    def ask(call: str) -> bool:
+        sys.stderr.write(f"[ASK] allow {call}? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes", "是")
+
+    return ask
+
+
+def _unknown(name: str, store: MemoryStore) -> StoreProblem:
+    near = ", ".join(hit.memory.name for hit in store.search(name, limit=3))
+    return StoreProblem(f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}")
+
+
+def _done(args: argparse.Namespace, sentence: str) -> int:
+    return _json({"done": sentence}) if args.json else _answer(sentence)
+
+
+def _json(value: object) -> int:
+    print(json.dumps(value, ensure_ascii=False, indent=1))
+    return 0
+
+
+def _answer(text: str) -> int:
+    print(text, flush=True)
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="hx", description="Long-term memory for an AI agent, in files you can read.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[..., int], about: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name, help=about, description=about, epilog=EXAMPLES[name], formatter_class=argparse.RawTextHelpFormatter
+        )
+        added.set_defaults(run=run)
+        return added
+
+    root = argparse.ArgumentParser(add_help=False)
+    root.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
+    agent = command("agent", _agent, "Answer one task, with long-term memory.")
+    agent.add_argument("task", nargs="+", metavar="TASK", help="several words are joined")
+    agent.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
+    agent.add_argument("--wire", metavar="FILE", help="write every exchange to FILE: .jsonl or .har")
+    agent.add_argument("--lang", choices=("zh", "en"), default="", help="language of the prompts")
+    _memory_parser(command("memory", _memory, "Look after the memories of a project."), root)
+    lab = command("lab", _lab, "Open JupyterLab on the lessons.")
+    lab.add_argument("--port", type=int, default=8888, metavar="N")
+    lab.add_argument("--no-browser", action="store_true", help="only print the address")
+    verify = command("verify", _verify, "Run lessons from top to bottom and say which passed.")
+    verify.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 03, or a path (default: all)")
+    verify.add_argument("--out", metavar="DIR", help="keep the executed notebooks here")
+    verify.add_argument("-p", dest="parameter", nargs=2, action="append", metavar=("NAME", "VALUE"), help="a parameter")
+    classroom = command("classroom", _classroom, "Run the loopback server alone, for curl and other programs.")
+    classroom.add_argument("--port", type=int, default=8765, metavar="N")
+    classroom.add_argument("--fault", metavar="KIND", default="", help="answer badly on purpose; KIND `list` shows all")
+    doctor = command("doctor", _doctor, "Say what is wrong in the drawer, where, and how to mend it.")
+    doctor.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
+    return parser
+
+
+def _memory_parser(memory: argparse.ArgumentParser, root: argparse.ArgumentParser) -> None:
+    root.add_argument("--json", action="store_true", help="machine-readable output")
+    actions = memory.add_subparsers(required=True, metavar="ACTION")
+
+    def action(name: str, run: Callable[..., int], about: str, argument: str = "") -> argparse.ArgumentParser:
+        added = actions.add_parser(name, help=about, description=about, parents=[root])
+        added.set_defaults(action=run)
+        if argument:
+            added.add_argument(argument, metavar=argument.upper())
+        return added
+
+    action("list", _list, "All memories: type, name, description.")
+    action("show", _show, "One memory as it stands on disk.", "name")
+    search = action("search", _search, "The memories that share words with QUERY.")
+    search.add_argument("query", nargs="+", metavar="QUERY")
+    search.add_argument("--limit", type=int, default=5, metavar="N")
+    action("delete", _delete, "Move a memory to .history/.", "name")
+    action("restore", _restore, "Bring back the newest earlier version of a memory.", "name")
+    action("reindex", _reindex, "Write MEMORY.md again from the folder.")

@@ -1,0 +1,103 @@
+"""Extraction: after an answer the model proposes memories, and only local code writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hxmem.drawer.catalog import catalog, narrow
+from hxmem.drawer.detail import Memory
+from hxmem.drawer.prompts import DIALOGUE_LABEL, EXISTING_LABEL, prompts
+from hxmem.drawer.recall import without_recall
+from hxmem.drawer.store import MemoryStore, StoreProblem, WriteResult
+from hxmem.plugins import Ask, Message
+from hxmem.replies import read_items
+from hxmem.text import cut_middle
+
+MAX_DIALOGUE = 8_000  # characters; the newest turns are kept
+MAX_CONTEXT = 500  # characters of one answer of the assistant: context, not evidence
+MAX_ITEMS = 10  # of one reply: more is noise, not memory
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What was written, what was not and why; `reason` is set when the whole extraction failed."""
+
+    written: tuple[WriteResult, ...] = ()
+    skipped: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def extract(messages: Sequence[Message], store: MemoryStore, ask: Ask, lang: str = "") -> Extraction:
+    """Ask the model what in a finished conversation is worth keeping, check each proposal, and write the good ones.
+
+    It never raises for what a model or a disk does: the failure is in the result, and every file stays as it was.
+    """
+    spoken = dialogue(messages)
+    if "user: " not in spoken:
+        return Extraction()
+    try:
+        items, problems = read_items(ask(extraction_query(spoken, store, lang)))
+    except Exception as error:  # whatever the model's client raises must not cost the answer
+        return Extraction(reason=f"{error}" or type(error).__name__)
+    skipped = list(problems)
+    if not items and problems:
+        return Extraction(reason="; ".join(problems))
+    if len(items) > MAX_ITEMS:
+        skipped.append(f"{len(items) - MAX_ITEMS} items over the limit of {MAX_ITEMS}")
+    written: list[WriteResult] = []
+    for item in items[:MAX_ITEMS]:
+        try:
+            result = store.write(Memory(item.name, item.type, item.description, item.body))
+        except StoreProblem as error:
+            return Extraction(tuple(written), tuple(skipped), str(error))
+        if result.stored:
+            written.append(result)
+        else:
+            skipped.append(f"{result.name}: {result.reason}")
+    return Extraction(tuple(written), tuple(skipped))
+
+
+def extraction_query(spoken: str, store: MemoryStore, lang: str = "") -> list[dict[str, str]]:
+    """The messages of the extraction: one user message with the existing catalog and the dialogue."""
+    existing = catalog(narrow(store.list(), store, spoken), types=True)
+    parts = [prompts(lang).extract, f"{EXISTING_LABEL}\n{existing or '(none)'}", f"{DIALOGUE_LABEL}\n{spoken}"]
+    return [{"role": "user", "content": "\n\n".join(parts)}]
+
+
+def dialogue(messages: Sequence[Message], limit: int = MAX_DIALOGUE) -> str:
+    """The conversation as evidence: what the user said, without recalled notes; the newest part where it is long.
+
+    Tool results never appear, nor an answer of the assistant in a turn that used tools, since it may quote them.
+
+    >>> print(dialogue([{"role": "user", "content": "I like tea."}, {"role": "assistant", "content": "Noted."}]))
+    user: I like tea.
+    assistant: Noted.
+    """
+    turns: list[str] = []
+    tools_used = False
+    for message in messages:
+        role, content = message.get("role"), _text(message.get("content"))
+        if role == "user":
+            tools_used, content = False, without_recall(content)
+        else:
+            content = cut_middle(content, MAX_CONTEXT)
+        tools_used = tools_used or role == "tool" or bool(message.get("tool_calls"))
+        if content.strip() and (role == "user" or (role == "assistant" and not tools_used)):
+            turns.append(f"{role}: " + "\n  ".join(content.strip().splitlines()))
+    kept: list[str] = []
+    for turn in reversed(turns):
+        room = limit - sum(len(other) + 1 for other in kept)
+        if len(turn) > room:
+            if not kept:
+                kept.append(cut_middle(turn, room))
+            break
+        kept.append(turn)
+    return "\n".join(reversed(kept))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):  # content as parts: only the text counts
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""

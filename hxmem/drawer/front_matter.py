@@ -1,0 +1,123 @@
+"""The header of a detail file: read key by key, so that one bad line costs that line and not the note."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from frontmatter import YAMLHandler
+
+OURS = ("name", "description", "type")
+
+_KEY = re.compile(r"([^\s#'\"\[{&*!|>%@`:-][^:]*?)\s*:(?:\s|$)")
+_CONTINUES = re.compile(r"\s|#|- |-$|$")  # indented, a comment, a list item, or empty
+_PLAIN = re.compile(r"[^\s'\"\[{&*!|>%@`#,?-].*")  # a value that YAML starts to read as plain text
+_MISREAD = re.compile(r":\s|:$|\s#")  # inside such a value, YAML takes these as its own signs
+_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # BaseLoader: `no`, `1.10` and `12:30` stay text
+_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Unreadable(Exception):
+    """A detail file that can't be read as a memory; nothing is done to the file."""
+
+    def __init__(self, line: int, says: str) -> None:
+        super().__init__(says)
+        self.line, self.says = line, says
+
+
+class Handler(YAMLHandler):
+    """python-frontmatter's YAML handler with two rules of ours: only whole lines are fences, and values are text."""
+
+    def split(self, text: str) -> tuple[str, str]:
+        lines = text.split("\n")
+        for number, line in enumerate(lines[1:], 1):
+            if line.rstrip() == "---":
+                return "\n".join(lines[1:number]), "\n".join(lines[number + 1 :])
+        raise Unreadable(1, "the header that opens here is never closed: add a line `---` below its last value")
+
+    def load(self, fm: str, **kwargs: object) -> Any:
+        return super().load(fm, **{"Loader": _Loader, **kwargs})
+
+
+@dataclass(frozen=True)
+class Header:
+    """The values by key, the line of each key, the lines that are not ours, and (line, what to mend) pairs."""
+
+    values: dict[str, Any]
+    lines: dict[str, int]
+    extra: str
+    problems: tuple[tuple[int, str], ...]
+
+
+def read_header(text: str) -> Header:
+    """Read the text between the fences, its first line being line 2 of the file."""
+    values: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    problems: list[tuple[int, str]] = []
+    chunks = list(_chunks(text))
+    for key, line, chunk in chunks:
+        if not key:
+            if chunk.strip() and not chunk.startswith("#"):
+                problems.append((line, "no `key:` here: indent it to continue the value above, or check its colon"))
+            continue
+        if key in lines:
+            problems.append((line, f"`{key}` stands twice in the header, this one is used: delete one"))
+        values[key], problem = _value(key, chunk)
+        lines[key] = line
+        if problem:
+            problems.append((line, problem))
+    if not lines:
+        raise Unreadable(2, "the header is not made of `key: value` lines: add name, description and type")
+    extra = "\n".join(chunk for key, _, chunk in chunks if key not in OURS and chunk.strip())
+    return Header(values, lines, extra, tuple(problems))
+
+
+def scalar(value: str) -> str:
+    """A plain YAML scalar where every YAML reader gets the same text back, else a double-quoted one.
+
+    >>> scalar("drinks tea"), scalar("no"), scalar("a: b")
+    ('drinks tea', '"no"', '"a: b"')
+    """
+    if _PLAIN.fullmatch(value) and not _MISREAD.search(value) and _reads_back(value):
+        return value
+    quoted = yaml.dump(value, default_style='"', allow_unicode=True, width=float("inf"))
+    return str(quoted).rstrip("\n")
+
+
+def _reads_back(value: str) -> bool:
+    try:
+        return bool(yaml.load(f"k: {value}\n", _SafeLoader) == {"k": value})
+    except yaml.YAMLError:
+        return False
+
+
+def _chunks(text: str) -> Iterable[tuple[str, int, str]]:
+    """The header as (key, line, text); indented lines, list items and comments belong to the key above them."""
+    key, start, held = "", 2, list[str]()
+    for line, content in enumerate(text.split("\n"), 2):
+        found = _KEY.match(content)
+        if held and not found and _CONTINUES.match(content):
+            held.append(content)
+            continue
+        if held:
+            yield key, start, "\n".join(held)
+        key, start, held = found[1] if found else "", line, [content]
+    yield key, start, "\n".join(held)
+
+
+def _value(key: str, chunk: str) -> tuple[Any, str]:
+    """The value of one key as text (lists and mappings of other programs as such), and what to mend in it."""
+    plain = chunk.partition(":")[2].strip()
+    if "\n" not in chunk and _PLAIN.fullmatch(plain):
+        return plain, "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`" if _MISREAD.search(plain) else ""
+    try:
+        value = next(iter(Handler().load(chunk).values()))
+    except (yaml.YAMLError, AttributeError, StopIteration) as error:
+        problem = getattr(error, "problem", None) or "it has no value"
+        return plain.partition("\n")[0], f"YAML can't read this value ({problem}): put it in quotes, indent with spaces"
+    if key in OURS and not isinstance(value, str):
+        return plain.partition("\n")[0], "put the value in quotes: YAML reads it as a list or a table"
+    return value, ""

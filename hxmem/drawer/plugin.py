@@ -1,0 +1,60 @@
+"""The drawer in an agent: lays the right notes on the desk at the start, writes new ones at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hxmem.drawer.catalog import Selection, select
+from hxmem.drawer.extraction import Extraction, extract
+from hxmem.drawer.prompts import INDEX_LABEL, prompts
+from hxmem.drawer.recall import recall
+from hxmem.drawer.store import MemoryStore
+from hxmem.plugins import Plugin, Section, Session
+
+
+class Drawer(Plugin):
+    """Long-term memory in `<root>/.harnessx/memory`; `selection` and `extraction` tell what the last run did."""
+
+    name = "drawer"
+
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        self._store = store
+        self.selection: Selection | None = None
+        self.extraction: Extraction | None = None
+
+    def store(self, session: Session) -> MemoryStore:
+        """The drawer that was given, or the one of the session's folder."""
+        self._store = self._store or MemoryStore.of(session.root)
+        return self._store
+
+    def sections(self, session: Session) -> Iterable[Section]:
+        """The rule for "remember", and the index."""
+        words, index = prompts(session.lang), self.store(session).index()
+        yield Section(10, words.acknowledge)
+        yield Section(
+            90, f"{INDEX_LABEL}\n{index}\n{words.index}" if index else f"{INDEX_LABEL} (empty)\n{words.no_index}"
+        )
+
+    def user_prompt_submit(self, session: Session) -> str:
+        """Choose notes for the task and lay them in front of it."""
+        selection = select(session.task, self.store(session), session.asker("side-query"), lang=session.lang)
+        self.selection = selection
+        if selection.how == "keyword" or (selection.how == "none" and self.store(session).list()):
+            session.notify(f"[MEMORY] side-query failed, chose by keywords: {selection.reason}")
+        return recall(selection.memories, session.lang)
+
+    def stop(self, session: Session) -> None:
+        """Ask what is worth keeping and write it; say in a few lines what came of it."""
+        found = extract(session.messages, self.store(session), session.asker("extraction"), session.lang)
+        self.extraction = found
+        if found.written:
+            session.notify(f"[MEMORY] extracted {len(found.written)} new memories")
+        for result in found.written:
+            if result.status == "replaced":
+                session.notify(f"[MEMORY] replaced {result.name}, the earlier version is in .history")
+            if result.masked:
+                session.notify(f"[MEMORY] masked in {result.name}: {', '.join(result.masked)}")
+        for reason in found.skipped:
+            session.notify(f"[MEMORY] not written: {reason}")
+        if found.reason:
+            session.notify(f"[MEMORY] extraction skipped: {found.reason}")

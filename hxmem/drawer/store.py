@@ -1,0 +1,209 @@
+"""The drawer: memories in a folder, written under a lock; the folder is the truth and the index follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hxmem.credentials import mask
+from hxmem.drawer.detail import DEFAULT_TYPE, MEMORY_TYPES, Memory, Problem, render, tidy
+from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, StoreProblem, same
+from hxmem.drawer.index import INDEX_FILE, foreign_lines, within_budget
+from hxmem.drawer.keywords import Hit, Keywords
+from hxmem.files import FileProblem, inside, lock, read_text, safe_name, write_atomic
+
+TRUST_FOLDER_ABOVE = 256  # files: above this a write trusts the folder's own time stamp instead of asking each file
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What became of one memory: "written", "replaced", "duplicate" or "rejected"; `masked` names credentials."""
+
+    status: str
+    name: str
+    reason: str = ""
+    masked: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> bool:
+        """Whether the drawer changed."""
+        return self.status in ("written", "replaced")
+
+
+class MemoryStore:
+    """Memories in one folder, safe for several processes: `MemoryStore(".harnessx/memory")`.
+
+    Reading creates nothing. Every write takes the folder's lock, goes to a temporary file and is renamed.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._folder = Folder(self.folder)
+        self._keywords = Keywords()
+        self._seen: tuple[int, ...] = ()  # the folder's fingerprint after our last write
+
+    @classmethod
+    def of(cls, root: str | Path) -> MemoryStore:
+        """The drawer of a project: `<root>/.harnessx/memory`, refused when a link leads it out of the project."""
+        return cls(inside(Path(root), Path(root) / ".harnessx" / "memory"))
+
+    def __repr__(self) -> str:
+        return f"MemoryStore({self.folder.as_posix()!r})"
+
+    def list(self) -> list[Memory]:
+        """All readable memories, ordered by file name."""
+        self._folder.look()
+        return self._folder.memories()
+
+    def get(self, name: str) -> Memory | None:
+        """The memory of this name or file name, whatever its case; None if there is none."""
+        self._folder.look()
+        file = self._folder.find(name)
+        return self._folder.entries[file].memory if file else None
+
+    def newest(self, limit: int) -> tuple[Memory, ...]:
+        """At most `limit` memories, the last written first."""
+        self._folder.look()
+        entries = sorted(self._folder.entries.values(), key=lambda entry: entry.stamp, reverse=True)
+        return tuple(entry.memory for entry in entries if entry.memory)[:limit]
+
+    def search(self, query: str, limit: int = 5) -> tuple[Hit, ...]:
+        """The memories that share telling words with the query, best first; none rather than unrelated ones."""
+        return tuple(self._keywords.search(self.list(), query, limit))
+
+    def index(self) -> str:
+        """The index as a request carries it: within the budget, the newest kept, "" when the drawer is empty."""
+        self._folder.look()
+        return within_budget(self._folder.lines())
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything in the folder that a person should mend: file, line, what to do."""
+        names: dict[str, str] = {}
+        found: tuple[Problem, ...] = ()
+        for memory in self.list():
+            first = names.setdefault(memory.name.casefold(), memory.file)
+            if first != memory.file:
+                found += (Problem(memory.file, 0, f"has the same name as {first}: rename one"),)
+        for path in sorted(self.folder.glob("[!.]*/**/*.md")):
+            place = path.relative_to(self.folder).as_posix()
+            found += (Problem(place, 0, "in a sub-folder, where notes aren't read: move it up"),)
+        index = self.folder / INDEX_FILE
+        written = index.read_text("utf-8", "replace") if index.is_file() else ""
+        if written != self._folder.index_text():
+            found += (Problem(INDEX_FILE, 0, "does not match the folder: run `hx memory reindex`"),)
+        return tuple(p for file in self._folder.files for p in self._folder.entries[file].problems) + found
+
+    def write(self, memory: Memory) -> WriteResult:
+        """Store one memory under its name; an existing one of that name is replaced and kept in `.history/`.
+
+        The same description or body under another name is a duplicate and not written. Credentials are masked.
+        """
+        asked = memory.name
+        memory, masked = _clean(memory)
+        if not memory.description or not memory.body:
+            return WriteResult("rejected", memory.name, f"no {'body' if memory.description else 'description'}")
+        if len(render(memory).encode()) > MAX_FILE_BYTES:
+            return WriteResult("rejected", memory.name, f"larger than {MAX_FILE_BYTES} bytes: keep the point, not all")
+        with self._writing():
+            file = self._folder.find(asked) or self._folder.find(memory.name)
+            old = self._folder.entries[file].memory if file else None
+            if old and same(old) == same(memory) and old.type == memory.type:
+                return WriteResult("duplicate", old.name, "already in the drawer")
+            if twin := self._folder.twin(memory, file):
+                return WriteResult("duplicate", twin.name, f"says the same as {twin.name}")
+            if old:
+                memory = replace(memory, name=old.name, extra=memory.extra or old.extra)
+                self._keep(old.file)
+            self._put(old.file if old else self._folder.free(memory.name), render(memory))
+        return WriteResult("replaced" if old else "written", memory.name, masked=masked)
+
+    def delete(self, name: str) -> bool:
+        """Move a memory to `.history/`; False if there is none of this name."""
+        with self._writing():
+            file = self._folder.find(name)
+            if file:
+                (self.folder / file).replace(self._history_file(file))
+                self._folder.forget(file)
+                self._write_index()
+        return file is not None
+
+    def restore(self, name: str) -> bool:
+        """Bring back the newest earlier version of a memory; the present one, if any, goes to `.history/` itself."""
+        with self._writing():
+            file = self._folder.find(name) or f"{safe_name(name)}.md"
+            versions = self._versions(file)
+            if versions:
+                text = read_text(versions[-1][1], MAX_FILE_BYTES)
+                if file in self._folder.entries:
+                    self._keep(file)
+                self._put(file, text)
+        return bool(versions)
+
+    def reindex(self) -> int:
+        """Write the index again from the folder; returns the number of memories."""
+        with self._writing():
+            self._write_index()
+        return len(self.list())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The folder made, locked and looked at; what the disk refuses becomes one sentence."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            ignore = self.folder.parent / ".gitignore"
+            if self.folder.parent.name == ".harnessx" and not ignore.exists():
+                write_atomic(ignore, "*\n")  # local state: ignored without touching the user's own .gitignore
+            with lock(self.folder / ".lock"):
+                if len(self._folder.files) <= TRUST_FOLDER_ABOVE or self._seen != self._folder.fingerprint():
+                    self._folder.look()
+                yield
+                self._seen = self._folder.fingerprint()
+        except OSError as error:
+            raise StoreProblem(f"the memory could not be written: {error.strerror or error}") from error
+        except FileProblem as error:
+            raise StoreProblem(f"the memory could not be written: {error}") from error
+
+    def _put(self, file: str, text: str) -> None:
+        write_atomic(self.folder / file, text)
+        self._folder.take_in(file)
+        self._write_index()
+
+    def _write_index(self) -> None:
+        path = self.folder / INDEX_FILE
+        ours = self._seen and self._seen[1:] == self._folder.fingerprint()[1:]
+        if not ours and path.is_file() and foreign_lines(path.read_text("utf-8-sig", "backslashreplace")):
+            self._keep(INDEX_FILE)  # somebody's own words stood in it: they are kept before it is made again
+        write_atomic(path, self._folder.index_text())
+
+    def _keep(self, file: str) -> None:
+        write_atomic(self._history_file(file), (self.folder / file).read_text("utf-8-sig", "backslashreplace"))
+
+    def _history_file(self, file: str) -> Path:
+        (self.folder / ".history").mkdir(exist_ok=True)
+        versions = self._versions(file)
+        number = versions[-1][0] + 1 if versions else 1
+        return self.folder / ".history" / f"{file.removesuffix('.md')}.{number}.md"
+
+    def _versions(self, file: str) -> list[tuple[int, Path]]:
+        """Earlier versions of a file as (number, path), the newest last."""
+        stem = file.removesuffix(".md").casefold()
+        parts = [(path, *path.stem.rpartition(".")) for path in (self.folder / ".history").glob("*.md")]
+        return sorted(
+            (int(number), path) for path, name, _, number in parts if name.casefold() == stem and number.isdigit()
+        )
+
+
+def _clean(memory: Memory) -> tuple[Memory, tuple[str, ...]]:
+    """The memory as it may be stored: its type known, its text tidy, its credentials masked."""
+    name, description, body = (mask(_scrub(text)) for text in (memory.name, memory.description, memory.body))
+    kinds = tuple(dict.fromkeys(name.found + description.found + body.found))
+    kind = memory.type if memory.type in MEMORY_TYPES else DEFAULT_TYPE
+    stem = safe_name(name.text.strip(), fallback=description.text)
+    return Memory(stem, kind, description.text.strip(), tidy(body.text), "", memory.extra), kinds
+
+
+def _scrub(text: str) -> str:
+    """Half of a surrogate pair can't be written as UTF-8: it becomes the replacement sign."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,162 @@
+"""What really went over the wire, keys masked: as JSON lines, as HAR, as a curl command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hxmem.files import FileProblem, read_text, write_atomic
+
+_SECRET_HEADERS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie")
+_SHORTEST_KEY = 8  # local servers take any word, such as "none", as a key: masking that would eat ordinary text
+
+_LARGEST_FILE = 1 << 30  # bytes; a long run stays far below
+T = TypeVar("T")
+
+
+class WireFileProblem(FileProblem):
+    """A file of exchanges can't be written or read."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and what came back for it; ``status`` is 0 when nothing did."""
+
+    purpose: str
+    method: str
+    url: str
+    request_headers: dict[str, str]
+    body: dict[str, Any]
+    status: int
+    response_headers: dict[str, str]
+    answer: Any
+    usage: dict[str, Any] | None
+    seconds: float
+    error: str = ""
+    started: str = ""  # ISO time at which the request was sent; only HAR shows it
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the request."""
+        return dig(self.body, "messages", kind=list) or []
+
+    @property
+    def text(self) -> str:
+        """The assistant's text, "" if there is none."""
+        return dig(self.answer, "choices", 0, "message", "content", kind=str) or ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the exchange as one line of a wire file holds it."""
+        request = {"method": self.method, "url": self.url, "headers": self.request_headers, "body": self.body}
+        response = {"status": self.status, "headers": self.response_headers, "body": self.answer}
+        line = {"purpose": self.purpose, "request": request, "response": response, "usage": self.usage}
+        return {**line, "seconds": self.seconds, **({"error": self.error} if self.error else {})}
+
+
+def dig(value: Any, *path: str | int, kind: type[T]) -> T | None:
+    """Return what lies at a path of a JSON value, None where the path ends early or it is of another kind.
+
+    >>> dig({"choices": [{"text": "a"}]}, "choices", 0, "text", kind=str)
+    'a'
+    """
+    for step in path:
+        try:
+            value = value[step]
+        except (TypeError, LookupError):
+            return None
+    return value if isinstance(value, kind) else None
+
+
+def clean(value: Any, key: str = "") -> Any:
+    r"""Return a copy of a JSON value without half characters, and with ``***`` wherever the key stood.
+
+    >>> clean({"a": "\ud83d", "b": ["my sk-12345678"]}, "sk-12345678")
+    {'a': '\ufffd', 'b': ['my ***']}
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return json.loads(text.replace(key, "***") if len(key) >= _SHORTEST_KEY else text)
+
+
+def masked_headers(raw: Iterable[tuple[bytes, bytes]], key: str = "") -> dict[str, str]:
+    """Return headers as text, with keys and cookies masked whole."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+    for name, value in headers.items():
+        kind = name.lower()
+        secret = "Bearer ***" if kind == "authorization" else "***"
+        headers[name] = secret if kind in _SECRET_HEADERS else clean(value, key)
+    return headers
+
+
+def save(exchanges: Iterable[Exchange], path: str | Path) -> None:
+    """Write exchanges as JSON lines (``.jsonl``) or for a browser's network panel (``.har``); replaces the file."""
+    path, listed = Path(path), list(exchanges)
+    if path.suffix == ".jsonl":
+        text = "".join(json_line(exchange) for exchange in listed)
+    elif path.suffix == ".har":
+        text = json.dumps(to_har(listed), ensure_ascii=False, indent=1) + "\n"
+    else:
+        raise WireFileProblem(f"{path.name} is no name for exchanges: end it in .jsonl or .har.")
+    write_atomic(path, text)
+
+
+def json_line(exchange: Exchange) -> str:
+    """Return one line of a ``.jsonl`` file, line end included."""
+    return json.dumps(exchange.as_dict(), ensure_ascii=False) + "\n"
+
+
+def load(path: str | Path) -> list[Exchange]:
+    """Read a ``.jsonl`` file of exchanges; WireFileProblem names the line that can't be read."""
+    found = []
+    for number, text in enumerate(read_text(Path(path), _LARGEST_FILE).split("\n"), 1):
+        try:
+            line = json.loads(text or "null")
+            if line is None:
+                continue
+            sent, got = line["request"], line["response"]
+            request = (line["purpose"], sent["method"], sent["url"], sent["headers"], sent["body"])
+            response = (got["status"], got["headers"], got["body"], line["usage"], line["seconds"])
+        except (ValueError, TypeError, LookupError) as error:
+            raise WireFileProblem(f"{Path(path).name}, line {number}, is no exchange: remove it.") from error
+        found.append(Exchange(*request, *response, error=line.get("error", "")))
+    return found
+
+
+def to_har(exchanges: Iterable[Exchange]) -> dict[str, Any]:
+    """Return exchanges as an HTTP archive (HAR 1.2), which a browser's network panel can import."""
+    creator = {"name": "hxmem", "version": "1"}
+    return {"log": {"version": "1.2", "creator": creator, "pages": [], "entries": [_entry(e) for e in exchanges]}}
+
+
+def _entry(exchange: Exchange) -> dict[str, Any]:
+    body = json.dumps(exchange.body, ensure_ascii=False)
+    answer = exchange.answer if isinstance(exchange.answer, str) else json.dumps(exchange.answer, ensure_ascii=False)
+    kind = "text/plain" if isinstance(exchange.answer, str) else "application/json"  # streams are put together again
+    time = round(exchange.seconds * 1000, 3)
+    common = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1}  # -1: not known, says HAR 1.2
+    request = {"method": exchange.method, "url": exchange.url, "queryString": [], "bodySize": len(body.encode())}
+    request |= {"headers": _pairs(exchange.request_headers), "postData": {"mimeType": "application/json", "text": body}}
+    response = {"status": exchange.status, "statusText": "", "redirectURL": "", "bodySize": -1}
+    response |= {"headers": _pairs(exchange.response_headers)}
+    response |= {"content": {"size": len(answer.encode()), "mimeType": kind, "text": answer}}
+    entry = {"startedDateTime": exchange.started or "1970-01-01T00:00:00.000Z", "time": time, "cache": {}}
+    entry |= {"request": common | request, "response": common | response}
+    note = f"{exchange.purpose}: {exchange.error}" if exchange.error else exchange.purpose
+    return entry | {"timings": {"send": 0, "wait": time, "receive": 0}, "comment": note}
+
+
+def _pairs(headers: dict[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in headers.items()]
+
+
+def curl(exchange: Exchange) -> str:
+    """Return the request as a command for sh, with ``$DEEPSEEK_API_KEY`` in place of the key."""
+    lines = [f"curl {shlex.quote(exchange.url)}", "-H 'Content-Type: application/json'"]
+    if "authorization" in {name.lower() for name in exchange.request_headers}:
+        lines.append('-H "Authorization: Bearer $DEEPSEEK_API_KEY"')
+    body = json.dumps(exchange.body, ensure_ascii=False, separators=(",", ":"))
+    return " \\\n  ".join([*lines, f"--data-raw {shlex.quote(body)}"])

@@ -1,0 +1,108 @@
+"""The agent's own tools: read, list and search files inside one root, and run a shell command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hxmem.files import FileProblem, inside, read_text
+from hxmem.plugins import Tool, ToolProblem
+from hxmem.text import cut_middle
+
+MAX_RESULT = 20_000  # characters of one result on the desk
+MAX_FILE_BYTES = 5_000_000
+MAX_ENTRIES, MAX_HITS = 500, 100
+SHELL_SECONDS = 60
+_SKIPPED = frozenset({".git", ".harnessx", ".venv", "node_modules", "__pycache__"})
+
+
+def workspace_tools(root: Path) -> tuple[Tool, ...]:
+    """The four tools, contained in `root`; a path that leaves it, links included, is refused."""
+
+    def path_of(arguments: Mapping[str, Any], default: str = "") -> Path:
+        asked = _word(arguments, "path", default)
+        try:
+            return inside(root, root / asked)
+        except FileProblem as error:
+            raise ToolProblem(str(error)) from error
+
+    def read_file(arguments: Mapping[str, Any]) -> str:
+        try:
+            return cut_middle(read_text(path_of(arguments), MAX_FILE_BYTES), MAX_RESULT)
+        except FileProblem as error:
+            raise ToolProblem(str(error)) from error
+
+    def list_files(arguments: Mapping[str, Any]) -> str:
+        names = [path.relative_to(root.resolve()).as_posix() for path in _files(path_of(arguments, "."))]
+        more = f"\n({len(names) - MAX_ENTRIES} more)" if len(names) > MAX_ENTRIES else ""
+        return "\n".join(names[:MAX_ENTRIES]) + more or "(no files)"
+
+    def search_files(arguments: Mapping[str, Any]) -> str:
+        wanted, hits = _word(arguments, "query").casefold(), []
+        for path in _files(path_of(arguments, ".")):
+            try:
+                lines = read_text(inside(root, path), MAX_FILE_BYTES).splitlines()
+            except FileProblem:
+                continue  # not a text file, or a link that leaves the root
+            name = path.relative_to(root.resolve()).as_posix()
+            hits += [
+                f"{name}:{n}: {line.strip()[:200]}" for n, line in enumerate(lines, 1) if wanted in line.casefold()
+            ]
+            if len(hits) >= MAX_HITS:
+                break
+        return "\n".join(hits[:MAX_HITS]) or "(nothing found)"
+
+    def run_shell(arguments: Mapping[str, Any]) -> str:
+        return cut_middle(_shell(_word(arguments, "command"), root), MAX_RESULT)
+
+    path = {"type": "string", "description": "relative to the project folder"}
+    query = {"type": "string", "description": "words to look for, case is ignored"}
+    command = {"type": "string", "description": "a command line for sh, run in the project folder"}
+    return (
+        Tool("read_file", "Read a text file.", _schema(["path"], path=path), read_file),
+        Tool("list_files", "List the files below a folder.", _schema([], path=path), list_files),
+        Tool("search_files", "Find lines in files.", _schema(["query"], query=query, path=path), search_files),
+        Tool("run_shell", "Run a shell command.", _schema(["command"], command=command), run_shell, "ask"),
+    )
+
+
+def _schema(required: list[str], **properties: dict[str, str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _word(arguments: Mapping[str, Any], key: str, default: str = "") -> str:
+    value = arguments.get(key) or default
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ToolProblem(f"`{key}` must be a text that is not empty")
+    return value
+
+
+def _files(start: Path) -> Iterator[Path]:
+    if start.is_file():
+        yield start
+    for folder, folders, names in os.walk(start):
+        folders[:] = sorted(name for name in folders if name not in _SKIPPED)
+        yield from (Path(folder) / name for name in sorted(names))
+
+
+def _shell(command: str, root: Path) -> str:
+    """Run in a process group of its own, so that a time-out or Ctrl-C ends its children too; the key stays out."""
+    env = {key: value for key, value in os.environ.items() if key != "DEEPSEEK_API_KEY"}
+    options: dict[str, Any] = {"start_new_session": True} if os.name == "posix" else {}
+    process = subprocess.Popen(
+        command, shell=True, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", **options,
+    )  # fmt: skip
+    try:
+        output, _ = process.communicate(timeout=SHELL_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        raise ToolProblem(f"the command was stopped after {SHELL_SECONDS} seconds") from error
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
+            process.wait()
+    return f"exit code {process.returncode}\n{output}"

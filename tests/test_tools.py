@@ -1,0 +1,78 @@
+"""The agent's tools: contained in the root, bounded, and honest about what they can't do."""
+
+import os
+
+import pytest
+
+from hxmem.plugins import ToolProblem
+from hxmem.tools import MAX_RESULT, workspace_tools
+
+
+@pytest.fixture
+def use(tmp_path):
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "README.md").write_text("# Demo\n书桌 and drawer\n", "utf-8")
+    (root / "src" / "main.py").write_text("print('drawer')\n", "utf-8")
+    (root / "photo.bin").write_bytes(b"\xff\xfe\x00drawer")
+    tools = {tool.name: tool for tool in workspace_tools(root)}
+    return lambda name, **arguments: tools[name].run(arguments)
+
+
+def test_the_four_tools_and_their_permissions(tmp_path):
+    found = {tool.name: tool.permission for tool in workspace_tools(tmp_path)}
+    assert found == {"read_file": "allow", "list_files": "allow", "search_files": "allow", "run_shell": "ask"}
+
+
+def test_files_are_read_listed_and_searched(use):
+    assert use("read_file", path="README.md") == "# Demo\n书桌 and drawer\n"
+    assert use("list_files") == "README.md\nphoto.bin\nsrc/main.py"
+    assert use("search_files", query="DRAWER") == "README.md:2: 书桌 and drawer\nsrc/main.py:1: print('drawer')"
+    assert use("search_files", query="书桌", path="README.md") == "README.md:2: 书桌 and drawer"
+    assert use("search_files", query="nowhere") == "(nothing found)"
+
+
+@pytest.mark.parametrize("path", ["../secret.txt", "/etc/passwd", "link.txt", "src/../../secret.txt"])
+def test_nothing_outside_the_root_is_read(use, tmp_path, path):
+    (tmp_path / "secret.txt").write_text("SECRET drawer", "utf-8")
+    (tmp_path / "project" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    for tool in ("read_file", "list_files"):
+        with pytest.raises(ToolProblem) as error:
+            use(tool, path=path)
+        assert str(tmp_path) not in str(error.value)
+    assert "SECRET" not in use("search_files", query="drawer")
+
+
+@pytest.mark.parametrize("arguments", [{}, {"path": ""}, {"path": 7}, {"path": None}, {"path": "a\0b"}, {"path": "missing.txt"}])
+def test_bad_arguments_are_a_sentence(use, arguments):
+    with pytest.raises(ToolProblem, match=r"\w+ \w+"):
+        use("read_file", **arguments)
+
+
+def test_a_long_file_is_cut(use, tmp_path):
+    (tmp_path / "project" / "long.txt").write_text("x" * 100_000, "utf-8")
+    assert len(use("read_file", path="long.txt")) <= MAX_RESULT
+
+
+def test_a_shell_command_runs_in_the_root_without_the_key(use, monkeypatch):
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-marker")
+    assert use("run_shell", command="ls src") == "exit code 0\nmain.py\n"
+    assert "sk-marker" not in use("run_shell", command="env")
+    assert use("run_shell", command="exit 3").startswith("exit code 3")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups are a POSIX thing")
+def test_a_command_that_hangs_is_stopped_with_its_children(use, monkeypatch, tmp_path):
+    monkeypatch.setattr("hxmem.tools.SHELL_SECONDS", 0.3)
+    with pytest.raises(ToolProblem, match="stopped"):
+        use("run_shell", command="sleep 60 & echo $! > child; wait")
+    child = int((tmp_path / "project" / "child").read_text())
+    assert not _alive(child)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        state = open(f"/proc/{pid}/stat").read().split()[2]  # noqa: PTH123, SIM115
+    except FileNotFoundError:
+        return False
+    return state != "Z"
