@@ -3,12 +3,12 @@
 from hxmem.agent import Agent, AgentResult
 from hxmem.chat import ChatClient, ChatError, Reply, ToolCall
 from hxmem.drawer.catalog import Selection, select
-from hxmem.drawer.detail import Memory
+from hxmem.drawer.detail import Memory, StoreProblem
 from hxmem.drawer.extraction import Extraction, extract
 from hxmem.drawer.keywords import Hit
 from hxmem.drawer.plugin import Drawer
 from hxmem.drawer.recall import recall
-from hxmem.drawer.store import MemoryStore, StoreProblem, WriteResult
+from hxmem.drawer.store import MemoryStore, WriteResult
 from hxmem.exchanges import Exchange
 from hxmem.plugins import Plugin, Section, Session, Tool
 

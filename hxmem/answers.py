@@ -94,7 +94,8 @@ def assemble(chunks: list[Any]) -> dict[str, Any]:
 
 
 def _joined(parts: list[Any]) -> dict[str, Any]:
-    first = [
-        next((v for part in parts if (v := dig(part, *path, kind=str))), "") for path in (["id"], ["function", "name"])
-    ]
-    return ToolCall(*first, "".join(dig(part, "function", "arguments", kind=str) or "" for part in parts)).as_dict()
+    def first(*path: str) -> str:
+        return next((found for part in parts if (found := dig(part, *path, kind=str))), "")
+
+    arguments = "".join(dig(part, "function", "arguments", kind=str) or "" for part in parts)
+    return ToolCall(first("id"), first("function", "name"), arguments).as_dict()

@@ -6,13 +6,15 @@ import argparse
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from hxmem.agent import Agent
 from hxmem.chat import ChatClient, ChatError
-from hxmem.drawer.store import MemoryStore, StoreProblem
+from hxmem.drawer.detail import StoreProblem
+from hxmem.drawer.store import MemoryStore
 from hxmem.exchanges import Exchange, json_line, save
 from hxmem.files import FileProblem, find_root, read_text
 
@@ -62,7 +64,7 @@ def _agent(args: argparse.Namespace) -> int:
     if not task:
         raise StoreProblem("the task is empty: say what the agent should do, in quotes.")
     root = _root(args)
-    with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add) as client:
+    with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add, attempts=3) as client:
         if client.server == "classroom":
             _say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
         agent = Agent(client, root, lang=args.lang, notify=_say, show=_answer, confirm=_consent())
@@ -169,9 +171,21 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _classroom(args: argparse.Namespace) -> int:
-    from hxmem.classroom import serve
+    from hxmem.classroom import Classroom, Faults, UnknownFault, summary
 
-    return serve(args.port, args.fault)
+    if args.fault == "list":
+        return _answer("\n".join(f"{kind:<14} {what}" for kind, what in summary()))
+    try:
+        room = Classroom(args.port, Faults.parse(args.fault) if args.fault else None).start()
+    except (UnknownFault, OSError) as error:
+        raise StoreProblem(f"the classroom can't start: {error}") from error
+    with room:
+        _answer(f"The classroom, rules and not a model, listens on {room.url} (Ctrl-C ends it). In another terminal:")
+        _answer(f"  export DEEPSEEK_BASE_URL={room.url} DEEPSEEK_API_KEY={room.key}")
+        body = '{"model": "deepseek-flash", "messages": [{"role": "user", "content": "hello"}]}'
+        _answer(f"  curl {room.url}/chat/completions -H 'Authorization: Bearer {room.key}' -d '{body}'")
+        threading.Event().wait()
+    return 0
 
 
 def _root(args: argparse.Namespace) -> Path:
@@ -196,7 +210,9 @@ def _consent() -> Callable[[str], bool] | None:
 
 def _unknown(name: str, store: MemoryStore) -> StoreProblem:
     near = ", ".join(hit.memory.name for hit in store.search(name, limit=3))
-    return StoreProblem(f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}")
+    return StoreProblem(
+        f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}"
+    )
 
 
 def _done(args: argparse.Namespace, sentence: str) -> int:

@@ -31,7 +31,7 @@ _LABELLED = re.compile(
     r"""(?ix)
     (?:(?P<password>pass(?:word|wd|phrase|code)|pwd|(?<=_)pass|密码|口令|暗号)
       |(?P<key>(?:api|access|secret|private|account)[ _-]?key|密钥|私钥)
-      |(?P<token>token|bearer|令牌)|(?P<secret>secret|凭证))(?![a-z])[\\"'`”’」*]{0,3}
+      |(?P<token>token|bearer|令牌)|(?P<secret>secret|凭证))(?![a-z\]])[\\"'`”’」*]{0,3}
     (?:(?:\s(?:for|to|of|at|on|in|from)(?:\s[\w.@/-]{1,30}){1,5}?|\s?[(（][^()（）\n]{1,30}[)）])?    # "for the server"
        (?:\s{0,3}(?:[:：=＝|]{1,2}>?|->|→)[\s*]{0,4}
          |(?:'s|’s|\s(?:(?:is|was)\s)?(?:now\s)?(?:re)?(?:set|changed)\sto|\s(?:is|was|will\sbe))(?:\snow)?\s?[:：]?\s{1,3})
@@ -42,7 +42,7 @@ _LABELLED = re.compile(
       |(?P<bare>[!\#-&(-_a-~\u00c0-\u024f]{4,300}+))(?!\s?[位年月天个次]))"""
 )
 _NO_VALUE = re.compile(
-    r"[$<{%]|\[masked|[~.]?/|\d{1,2}[-~]\d|[*.xX•_-]+\Z|[A-Z]+(?:_[A-Z\d]+)+\Z|.*(?:[(\[:]|\.(?:json|ya?ml|toml|env|txt|py|md))\Z"
+    r"[$<{%]|\[masked|[~.]?/|\d{1,2}[-~]\d|[*.xX•_-]+\Z|[A-Z]+(?:_[A-Z\d]+)+\Z|.*(?:[(\[]|\.(?:json|ya?ml|toml|env|txt|py|md))\Z"
 )
 _MADE_UP = re.compile(
     r"(?i)(?<![a-z\d])(?!(?:base64|sha\d+|oauth2|argon2\w*|ed25519)(?![a-z\d]))"
@@ -93,4 +93,4 @@ def _is_secret(value: str, word_counts: bool, phrase: bool) -> bool:
     """Whether a labelled value is a credential: made up, or any word or quoted phrase where a word counts."""
     if len(value) < 4 or _NO_VALUE.match(value):
         return False
-    return bool(_MADE_UP.search(value)) or (word_counts and (phrase or not _PLAIN.match(value)))
+    return bool(_MADE_UP.search(value, 0, 64)) or (word_counts and (phrase or not _PLAIN.match(value)))

@@ -1,7 +1,7 @@
 """Run lessons in place and store their outputs in the one form that the tests accept.
 
-    python tests/refresh.py [lessons/03_choosing.ipynb ...]      all lessons when none is named
-    python tests/refresh.py --check                              changes nothing, fails where a run would change a file
+python tests/refresh.py [lessons/03_choosing.ipynb ...]      all lessons when none is named
+python tests/refresh.py --check                              changes nothing, fails where a run would change a file
 """
 
 from __future__ import annotations

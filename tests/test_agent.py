@@ -112,7 +112,9 @@ def test_the_answer_is_shown_before_the_stop_hooks(agent):
     assert order == ["hi", "stop"]
 
 
-@pytest.mark.parametrize("hook", ["session_start", "user_prompt_submit", "sections", "tools", "before_request", "stop", "session_end"])
+@pytest.mark.parametrize(
+    "hook", ["session_start", "user_prompt_submit", "sections", "tools", "before_request", "stop", "session_end"]
+)
 def test_a_hook_that_fails_is_one_line_and_never_costs_the_answer(agent, hook):
     def fail(self, *arguments):
         raise ValueError("broken")
@@ -175,7 +177,9 @@ def test_a_tool_that_crashes_is_an_error_the_model_reads(agent):
 
 
 def test_every_call_of_a_message_gets_its_result(agent):
-    result = agent(completion(calls=[("list_files", "{}"), ("nope", "{}"), ("read_file", "{")]), completion("ok")).run("t")
+    result = agent(completion(calls=[("list_files", "{}"), ("nope", "{}"), ("read_file", "{")]), completion("ok")).run(
+        "t"
+    )
     assert [m["tool_call_id"] for m in result.messages if m["role"] == "tool"] == ["call_0", "call_1", "call_2"]
 
 

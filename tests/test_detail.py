@@ -53,7 +53,9 @@ def test_any_other_front_matter_reader_gets_the_same_text(value):
 text = st.text(st.characters(exclude_categories=("Cs",))).filter(str.strip)
 
 
-@given(name=text.map(str.strip), description=text.map(str.strip), body=text, kind=st.sampled_from(["user", "reference"]))
+@given(
+    name=text.map(str.strip), description=text.map(str.strip), body=text, kind=st.sampled_from(["user", "reference"])
+)
 def test_every_memory_reads_back_to_itself(name, description, body, kind):
     memory = Memory(name, kind, description, tidy(body), "x.md")
     assert parse(render(memory), "x.md") == (memory, ())
@@ -104,7 +106,9 @@ def test_an_unknown_type_is_read_as_project_and_named():
     assert "mood" in problems[0].says
 
 
-@pytest.mark.parametrize("value", ["Split: Core", "fix PR #7 # now", '"abc "def" ghi"', "* star", "[x", "@x", "ends:", "[a, b]"])
+@pytest.mark.parametrize(
+    "value", ["Split: Core", "fix PR #7 # now", '"abc "def" ghi"', "* star", "[x", "@x", "ends:", "[a, b]"]
+)
 def test_a_value_that_yaml_misreads_is_read_as_written_and_its_line_named(value):
     memory, problems = parse(f"---\nname: x\ndescription: {value}\ntype: user\n---\nb", "x.md")
     assert (memory.description, memory.type) == (value, "user")

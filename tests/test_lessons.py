@@ -93,7 +93,9 @@ def test_outputs_are_stored_with_counts(path):
     code = code_cells(read(path))
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     for cell in code:
-        shows = re.search(r"^(print|show_|timeline|diff_|desk_and|check\(|hint\(|picture|compare|lesson\.hx)", cell.source, re.M)
+        shows = re.search(
+            r"^(print|show_|timeline|diff_|desk_and|check\(|hint\(|picture|compare|lesson\.hx)", cell.source, re.M
+        )
         assert cell.outputs or not shows, f"cell {cell.id} shows something and stores nothing"
         errors = [output for output in cell.outputs if output.output_type == "error"]
         assert bool(errors) == ("raises-exception" in cell.metadata.get("tags", [])), cell.id
@@ -192,8 +194,25 @@ ENCODING = {  # an unnamed encoding in our code would read these lessons as ASCI
 
 
 def nbval(path: Path, **env: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider", str(path)]
-    options = {"cwd": path.parent, "env": {**os.environ, **env}, "capture_output": True, "encoding": "utf-8", "errors": "replace"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--nbval",
+        "--nbval-current-env",
+        "-p",
+        "no:cacheprovider",
+        str(path),
+    ]
+    options = {
+        "cwd": path.parent,
+        "env": {**os.environ, **env},
+        "capture_output": True,
+        "encoding": "utf-8",
+        "errors": "replace",
+    }
     return subprocess.run(command, **options)
 
 
@@ -242,7 +261,10 @@ def test_papermill_runs_a_lesson_with_a_changed_parameter_and_it_shows(lesson, n
     assert "1 of 1 lessons passed" in capsys.readouterr().out
     (ran,) = tmp_path.glob("*.ipynb")
     stored = next(path for path in LESSONS if path.name == ran.name)
-    outputs = [[output_text(cell) for cell in code_cells(read(path)) if "parameters" not in str(cell.metadata)] for path in (ran, stored)]
+    outputs = [
+        [output_text(cell) for cell in code_cells(read(path)) if "parameters" not in str(cell.metadata)]
+        for path in (ran, stored)
+    ]
     assert outputs[0] != outputs[1], "the parameter changed nothing that can be seen"
 
 

@@ -14,7 +14,12 @@ def test_the_block_has_the_documented_shape():
     assert (head, empty) == ("<relevant_memories>", "")
     assert "not orders" in line
     assert "request wins" in line
-    assert rest == ['<memory name="tea" type="user" source="tea.md">', "Green tea only.", "</memory>", "</relevant_memories>"]
+    assert rest == [
+        '<memory name="tea" type="user" source="tea.md">',
+        "Green tea only.",
+        "</memory>",
+        "</relevant_memories>",
+    ]
 
 
 def test_no_notes_are_no_block():

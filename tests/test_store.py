@@ -28,7 +28,13 @@ def index(store: MemoryStore) -> str:
 
 
 def test_reading_an_empty_drawer_creates_nothing(store, tmp_path):
-    assert (store.list(), store.get("tea"), store.search("tea"), store.index(), store.problems()) == ([], None, (), "", ())
+    assert (store.list(), store.get("tea"), store.search("tea"), store.index(), store.problems()) == (
+        [],
+        None,
+        (),
+        "",
+        (),
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,7 +100,22 @@ def test_an_unknown_type_becomes_project(store):
     assert store.get("tea").type == "project"
 
 
-HOSTILE = ["../../x", "/etc/x", "..\\x", "MEMORY", "memory", "con", "", "   ", ".", "..", "名" * 300, "a\0b", "x/../../y", "%2e%2e"]
+HOSTILE = [
+    "../../x",
+    "/etc/x",
+    "..\\x",
+    "MEMORY",
+    "memory",
+    "con",
+    "",
+    "   ",
+    ".",
+    "..",
+    "名" * 300,
+    "a\0b",
+    "x/../../y",
+    "%2e%2e",
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -212,9 +233,7 @@ def test_restore_swaps_the_present_version_with_the_earlier_one(store):
     assert store.get("tea").description == "coffee"
 
 
-@pytest.mark.parametrize(
-    "secret", ["sk-abcdefghijklmnopqrstuvwxyz123456", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"]
-)
+@pytest.mark.parametrize("secret", ["sk-abcdefghijklmnopqrstuvwxyz123456", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"])
 def test_a_key_never_reaches_the_disk(store, tmp_path, secret):
     result = store.write(Memory(f"key {secret}", "user", f"the key is {secret}", f"Use {secret} for the API."))
     assert result.stored

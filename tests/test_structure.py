@@ -14,8 +14,8 @@ PACKAGE = ROOT / "hxmem"
 
 # Each room imports only rooms that stand above it in this list, so there are no circles.
 FLOORS = [
-    "text", "credentials", "replies", "files", "classroom",
-    "sse", "answers", "errors", "exchanges", "chat", "plugins", "tools",
+    "text", "ranking", "credentials", "replies", "files", "classroom",
+    "sse", "exchanges", "errors", "answers", "attempt", "chat", "plugins", "tools",
     "drawer.front_matter", "drawer.detail", "drawer.index", "drawer.keywords", "drawer.folder", "drawer.store",
     "drawer.prompts", "drawer.recall", "drawer.catalog", "drawer.extraction", "drawer.plugin",
     "agent",
@@ -26,8 +26,12 @@ CORE_LINES = 1_800
 
 
 def modules() -> dict[str, Path]:
-    found = {path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", "."): path for path in PACKAGE.rglob("*.py")}
-    return {name: path for name, path in found.items() if not name.endswith("__init__") and not name.startswith("_data")}
+    found = {
+        path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", "."): path for path in PACKAGE.rglob("*.py")
+    }
+    return {
+        name: path for name, path in found.items() if not name.endswith("__init__") and not name.startswith("_data")
+    }
 
 
 def room(name: str) -> str:
@@ -65,10 +69,17 @@ def code_lines(path: Path) -> int:
     quiet = set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        if (
+            isinstance(body, list)
+            and body
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+        ):
             quiet |= set(range(body[0].lineno, body[0].end_lineno + 1))
     lines = path.read_text("utf-8").splitlines()
-    return sum(bool(line.strip()) and not line.strip().startswith("#") and n not in quiet for n, line in enumerate(lines, 1))
+    return sum(
+        bool(line.strip()) and not line.strip().startswith("#") and n not in quiet for n, line in enumerate(lines, 1)
+    )
 
 
 def test_the_core_stays_small():
@@ -85,7 +96,17 @@ def test_importing_the_package_is_light_and_starts_nothing():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded, threads = json.loads(done.stdout)
     assert threads == 1
-    heavy = {"IPython", "ipywidgets", "jupyterlab", "papermill", "nbformat", "http.server", "numpy", "hxmem.lab", "hxmem.classroom"}
+    heavy = {
+        "IPython",
+        "ipywidgets",
+        "jupyterlab",
+        "papermill",
+        "nbformat",
+        "http.server",
+        "numpy",
+        "hxmem.lab",
+        "hxmem.classroom",
+    }
     assert heavy & set(loaded) == set()
 
 
@@ -102,7 +123,11 @@ def test_every_public_function_has_a_docstring():
     missing = []
     for name, path in modules().items():
         for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_") and not ast.get_docstring(node):
+            if (
+                isinstance(node, ast.FunctionDef | ast.ClassDef)
+                and not node.name.startswith("_")
+                and not ast.get_docstring(node)
+            ):
                 missing.append(f"{name}.{node.name}")
     assert missing == []
 

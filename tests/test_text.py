@@ -4,7 +4,8 @@ import unicodedata
 
 import pytest
 
-from hxmem.text import cut_middle, document, estimate_tokens, rank, squash, tokens
+from hxmem.ranking import document, rank
+from hxmem.text import cut_middle, estimate_tokens, squash, tokens
 
 NOTES = [
     "讲课时先用书桌和小抽屉的例子",

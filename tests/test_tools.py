@@ -43,7 +43,9 @@ def test_nothing_outside_the_root_is_read(use, tmp_path, path):
     assert "SECRET" not in use("search_files", query="drawer")
 
 
-@pytest.mark.parametrize("arguments", [{}, {"path": ""}, {"path": 7}, {"path": None}, {"path": "a\0b"}, {"path": "missing.txt"}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"path": ""}, {"path": 7}, {"path": None}, {"path": "a\0b"}, {"path": "missing.txt"}]
+)
 def test_bad_arguments_are_a_sentence(use, arguments):
     with pytest.raises(ToolProblem, match=r"\w+ \w+"):
         use("read_file", **arguments)

@@ -221,11 +221,12 @@ def test_a_label_in_a_description_does_not_hide_the_index():
 
 
 def test_long_parts_are_cut_with_a_count():
-    lines = "\n".join(f"{n}: note-{n} - d" for n in range(200))
+    lines = "\n".join(f"{n}: note-{n} - {'描述' * 30}" for n in range(200))
     content = f"Choose.\n\nUser request:\nx\n\nMemory catalog:\n{lines}"
     shown = show_body(exchange("side-query", [{"role": "user", "content": content}]))
     assert "13: note-13" in shown.text and "14: note-14" not in shown.text
     assert "… (186 more lines)" in shown.text and "… (186 more lines)" in shown.html
+    assert re.search("13: note-13 - (描述)+描?…\n", shown.text) and f"13: note-13 - {'描述' * 30}" in shown.html
     long = show_body(exchange("answer", [{"role": "user", "content": "字" * 5_000}]))
     assert "… (3,800 more characters)" in long.text and "… (3,800 more characters)" in long.html
 

@@ -1,38 +1,26 @@
 """The answer: what the notes in front of it say, or that there are none."""
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from hxmem.classroom.choosing_rules import is_general
+from hxmem.classroom.cues import pattern
 from hxmem.classroom.statements import is_question, statements
+from hxmem.classroom.tool_rules import quoted_results, tool_calls
 from hxmem.classroom.vocabulary import is_chinese, overlap
-from hxmem.classroom.wire import Reply, ToolCall, content_text, prompt_text
+from hxmem.classroom.wire import Reply, content_text, prompt_text
 from hxmem.text import estimate_tokens
 
 LEAST = 0.45
 NEAR = 0.6  # no catalog, no rarity: whatever overlaps nearly as much as the best note is repeated too
-QUOTE = 400  # characters of a note or a tool result
+QUOTE = 400  # characters of a note
 _BLOCK = re.compile(r"<relevant_memories>(.*?)</relevant_memories>", re.S)
 _MEMORY = re.compile(r'<memory name="([^"]*)" type="([^"]*)"[^>]*>\n?(.*?)\n?</memory>', re.S)
 _LEAD = re.compile(
-    r"^(?:用户(?:明确)?(?:要求|说|反馈)|项目事实|资料位置|The user (?:said|asked)|Project fact|Where to look)\s*[：:]\s*",
+    r"^(?:用户(?:明确)?(?:要求|说|反馈)|项目事实|资料位置|The user (?:said|asked)|Project fact|Where to look)[：:]\s*",
     re.I,
 )
-_ASKS = re.compile(r"^(?:tell me|remind me|告诉我|说说|提醒我|回忆)", re.I)
-_FILE = r"[`'\"“]?(?P<path>[\w./\\-]*[\w-]+\.\w{1,8}|(?<=`)[^`]+(?=`))[`'\"”]?"
-_READ = re.compile(
-    rf"(?:读取?|看看?|打开|查看|总结|\b(?:read|open|show|cat|summari[sz]e|look at|view)\b)[^，。,;?？]*?{_FILE}", re.I
-)
-_LIST = re.compile(
-    r"(?:列出|列一下|有哪些).{0,8}(?:文件|目录)|\blist\b.{0,20}\bfiles\b|\bwhat files\b|\bls\b(?!`)", re.I
-)
-_SEARCH = re.compile(
-    r"(?:搜索|查找|搜一下|找一下|\b(?:search(?: for)?|grep(?: for)?|find)\b)\s*[`'\"“]?(?P<query>[^`'\"”，。,?？]+?)[`'\"”]?\s*(?:(?:in|在)\s+(?P<path>[\w./-]+))?[。.?？]?$",
-    re.I | re.M,
-)
-_RUN = re.compile(r"(?:运行|执行|\b(?:run|execute)\b)[^`，。]{0,20}`(?P<command>[^`]+)`", re.I)
 
 
 @dataclass(frozen=True)
@@ -48,15 +36,19 @@ def answer(body: dict[str, Any]) -> Reply:
     """The reply to a request that is neither a side-query nor an extraction."""
     messages = body["messages"]
     if messages[-1]["role"] == "tool":
-        return _quoted_results(messages)
+        return quoted_results(messages, split_block(_last_task(messages))[1])
     last = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=-1)
     if last < 0:
         return Reply(_greeting(body, ""), "classroom rule: no question")
     block, task = split_block(content_text(messages[last]))
-    calls = _calls(task, body)
+    calls = tool_calls(task, body)
     if calls:
         return Reply("", "classroom rule: the user asks for a tool", calls, "tool_calls")
     return _spoken(task, _notes(messages[:last], block), body)
+
+
+def _last_task(messages: list[dict[str, Any]]) -> str:
+    return next((content_text(message) for message in reversed(messages) if message["role"] == "user"), "")
 
 
 def split_block(content: str) -> tuple[str, str]:
@@ -92,7 +84,7 @@ def _plain(text: str) -> str:
 
 def _spoken(task: str, notes: list[Note], body: dict[str, Any]) -> Reply:
     chinese = is_chinese(task)
-    asks = is_question(task) or bool(_ASKS.search(task))
+    asks = is_question(task) or bool(pattern("asks").search(task))
     facts = [] if asks and not statements(task) else statements(task)
     if facts:
         said = [_to_you(fact.full, chinese) for fact in facts]
@@ -164,55 +156,5 @@ def _greeting(body: dict[str, Any], task: str) -> str:
     if is_chinese(task):
         return f"这里是教室：按规则运行，不是模型。我看到 {count} 条消息，约 {size} 个 token，没有可以复述的笔记。"
     plural = "" if count == 1 else "s"
-    return f"This is the classroom: rules, not a model. I saw {count} message{plural}, ~{size} tokens, and no note to repeat."
-
-
-def _calls(task: str, body: dict[str, Any]) -> tuple[ToolCall, ...]:
-    """The tools that the task plainly asks for, among those that are offered."""
-    choice = body.get("tool_choice", "auto")
-    offered = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or ()}
-    if not offered or choice == "none":
-        return ()
-    wanted = [ToolCall(name, json.dumps(args, ensure_ascii=False)) for name, args in _wanted(task) if name in offered]
-    if isinstance(choice, dict):
-        name = choice.get("function", {}).get("name", "")
-        return (next((call for call in wanted if call.name == name), _filled(name, offered.get(name, {}), task)),)
-    if choice == "required" and not wanted:
-        name = next(iter(offered))
-        return (_filled(name, offered[name], task),)
-    return tuple(wanted)
-
-
-def _wanted(task: str) -> list[tuple[str, dict[str, str]]]:
-    run, search, read = _RUN.search(task), _SEARCH.search(task), _READ.search(task)
-    if run:
-        return [("run_shell", {"command": run["command"]})]
-    if read:
-        paths = dict.fromkeys(found["path"] for found in re.finditer(_FILE, task[read.start() :]))
-        return [("read_file", {"path": path}) for path in paths]
-    if _LIST.search(task):
-        return [("list_files", {"path": "."})]
-    if search:
-        return [("search_files", {"query": search["query"].strip(), "path": search["path"] or "."})]
-    return []
-
-
-def _filled(name: str, function: dict[str, Any], task: str) -> ToolCall:
-    required = (function.get("parameters") or {}).get("required") or []
-    return ToolCall(name, json.dumps(dict.fromkeys(required, task), ensure_ascii=False))
-
-
-def _quoted_results(messages: list[dict[str, Any]]) -> Reply:
-    """The beginning of what the tools of this round gave back; no further calls, so that it ends."""
-    start = len(messages)
-    while start and messages[start - 1]["role"] == "tool":
-        start -= 1
-    names = {call["id"]: call["function"]["name"] for call in messages[start - 1].get("tool_calls") or ()}
-    asked = next((content_text(m) for m in reversed(messages[:start]) if m["role"] == "user"), "")
-    chinese = is_chinese(split_block(asked)[1])
-    parts = []
-    for message in messages[start:]:
-        name, result = names.get(message.get("tool_call_id"), "tool"), content_text(message).strip()
-        shown = result[:QUOTE] + ("…" if len(result) > QUOTE else "")
-        parts.append(f"{name} 的结果：\n{shown}" if chinese else f"{name} returned:\n{shown}")
-    return Reply("\n\n".join(parts), "classroom rule: quote the tool's result")
+    seen = f"{count} message{plural}, ~{size} tokens"
+    return f"This is the classroom: rules, not a model. I saw {seen}, and no note to repeat."

@@ -23,10 +23,10 @@ def _filled(line: str, lists: dict[str, str]) -> str:
     return re.sub(r"@(\w+)@", lambda hit: lists[hit[1]], line)
 
 
-def cue(name: str) -> re.Pattern[str]:
+def pattern(name: str) -> re.Pattern[str]:
     """The pattern of one section of the file.
 
-    >>> bool(cue("lasting").search("from now on, ask first"))
+    >>> bool(pattern("lasting").search("from now on, ask first"))
     True
     """
     return _cues()[name]

@@ -4,48 +4,53 @@ import re
 from dataclasses import dataclass
 
 from hxmem.classroom.statements import Statement, statements
-from hxmem.classroom.vocabulary import is_chinese, marks, overlap, rarity, units
+from hxmem.classroom.vocabulary import is_chinese, marks, overlap, rarity, units, word_list
 
 NAME_WORDS = 5
 LEAST_PART = 0.4  # of a changed statement must be in the old note
 _LINE = re.compile(r"^\d+:\s*(?P<name>.+?) \((?P<type>\w+)\) - (?P<description>.*)$", re.M)
 _TURN = re.compile(r"^user: ?(.*(?:\n(?:  |\s*$).*)*)", re.M)
 _FAMILY = {"user": 0, "feedback": 0, "project": 1, "reference": 1}
-_NOT = re.compile(r"不|别|没|无需|禁止|勿|\b(?:no|not|never|stop|avoid|without|hate|dislike)\b|n't\b|讨厌", re.I)
-_CONTRAST = re.compile(r"\b(?:instead of|rather than|over|than|not)\b|而不是|胜过|不是|比", re.I)
-_CONDITION = re.compile(
-    r"(?P<zh>^.{1,24}?(?:时候?|之?前|之?后|里|中)(?=[，,]|都|先|要|必须|别|不|用|改))|(?P<en>\b(?:when(?:ever)?|before|after|for|in|if|during|while)\b(?:(?! (?:is|are|must|uses?|has|will)\b)[^,.;])+)",
-    re.I,
-)
+_NOT = re.compile(r"不|别|没|无需|禁止|勿|讨厌|\b(?:no|not|never|stop|avoid|without|hate|dislike)\b|n't\b", re.I)
+_CONTRAST = re.compile(r"\b(?:instead of|rather than|over|than|not)\b", re.I)
 _NUMERAL = re.compile(r"(?<![统第])一(?![律定起样些下直])|[二两三四五六七八九十百千万半]")
-_SUBJECT = re.compile(
-    r"^(?P<zh>[^，,。]{1,24}?)(?:现在|已经|默认|统一|都|一律|目前)*(?:改成|改为|改用|换成|换到|改到|改在|放在|存在|写在|位于|依赖|保留|由|见|看|是|使用|采用|用|为|在|叫|住|：|:)(?P<zv>.+)$"
-    r"|^(?P<en>.{2,60}?)\s+(?:is|are|lives?|runs?|uses?|moved to|changed to|=|will be)\s+(?:now |at |in |on |to )*(?P<ev>.+)$",
+_CONDITION = re.compile(  # the occasion: "when ...", "讲 ... 时"
+    r"(?P<zh>^.{1,24}?(?:时候?|之?前|之?后|里|中)(?=[，,]|都|先|要|必须|别|不|用|改))"
+    r"|\b(?:when(?:ever)?|before|after|for|in|if|during|while)\b(?:(?! (?:is|are|must|uses?|has|will)\b)[^,.;])+",
     re.I,
 )
-_OWNED = re.compile(
-    r"负责(?P<a>.+)$|^(?P<b>.+?)(?:现在|已经)?改?由.+负责|\b(?:owns|maintains|leads|manages|responsible for|in charge of) (?P<c>.+)$",
+_SUBJECT = re.compile(  # "X is Y", "X 用 Y"
+    r"^(?P<zh>[^，,。]{1,24}?)(?:现在|已经|默认|统一|都|一律|目前)*"
+    r"(?:改成|改为|改用|换成|换到|改到|改在|放在|存在|写在|位于|依赖|保留|由|见|看|是|使用|采用|用|为|在|叫|住|：|:).+$"
+    r"|^(?P<en>.{2,60}?)\s+(?:is|are|lives?|runs?|uses?|moved to|changed to|=|will be)\s+.+$",
     re.I,
 )
-_SINGLE = tuple(  # one person has one of each
-    re.compile(form, re.I)
-    for form in (
-        r"^(?:我|用户)(?:现在|其实)?(?:叫|的名字)|^my name is|^i'?m called",
-        r"^(?:叫|称呼)(?:我|用户)|^(?:call|address) me",
-        r"^(?:我|用户)(?:现在|已经|刚)?(?:住|搬)|^i(?: now| just|'m| am)*(?: have)? (?:live|based|moved to)",
-    )
+_OWNED = re.compile(  # "X is responsible for Y" is about Y
+    r"负责(?P<a>.+)$|^(?P<b>.+?)(?:现在|已经)?改?由.+负责"
+    r"|\b(?:owns|maintains|leads|manages|responsible for|in charge of) (?P<c>.+)$",
+    re.I,
+)
+_SINGLE = (  # one person has one of each
+    r"^我(?:现在|其实)?(?:叫|的名字)|^my name is|^i'?m called",
+    r"^(?:叫|称呼)我|^(?:call|address) me",
+    r"^我(?:现在|已经|刚)?(?:住|搬)|^i(?: now| just|'m| am)*(?: have)? (?:live|based|moved to)",
 )
 _OLD_VALUE = re.compile(
-    r"(?:从|把|不再用|不再)\s*(?P<zh>.{1,16}?)(?:改|换|迁|切|升|搬|，|$)|\b(?:from|instead of|no longer(?: use)?|replaced|dropped|over)\s+(?P<en>[\w.+-]+)",
+    r"(?:从|把|不再用|不再)\s*(?P<zh>.{1,16}?)(?:改|换|迁|切|升|搬|，|$)"
+    r"|\b(?:from|instead of|no longer(?: use)?|replaced|dropped|over)\s+(?P<en>[\w.+-]+)",
     re.I,
 )
 _NAME_BREAKS = re.compile(
-    r"[\W_]+|给我|给用户|向我|对我|我们|用户|我|你们?|的时候|时|先|再|用|使用|采用|的|和|与|是|在|要|都|不要|别|请|把|从|到|里|了|也|就|对|必须|一律|一定|喜欢|更?偏好|习惯|放|以后|可以|说|讲(?=\s)|,"
+    r"[\W_]+|给我|给用户|向我|对我|我们|用户|我|你们?|的时候|时|先|再|用|使用|采用|的|和|与|是|在|要|都|不要|别|请|把|从|到|里|了|也|就|对"
+    r"|必须|一律|一定|喜欢|更?偏好|习惯|放|以后|可以|说|讲(?=\s)"
 )
-_NAME_STOP = frozenset(
-    "a an the to of in on at for and or is are be i my me we our you your it that this with s m am re ve ll d t not don do does "
-    "please so as by from when always never user user's should must will would can could have has had was were been".split()
-)
+_LEADS_ZH = {"user": "用户说", "feedback": "用户要求", "project": "项目事实", "reference": "资料位置"}
+_LEADS_EN = {
+    "user": "The user said",
+    "feedback": "The user asked",
+    "project": "Project fact",
+    "reference": "Where to look",
+}
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ def _same(fact: Statement, other: Known) -> bool:
 
 
 def _replaced(fact: Statement, known: list[Known]) -> Known | None:
-    """The memory that this statement changes, or None: in doubt a new memory is made, for a replaced one is lost to view."""
+    """The memory that this statement changes, or None; in doubt none, for a replaced one is lost to view."""
     family = [other for other in known if _FAMILY.get(other.type, 1) == _FAMILY[fact.type]]
     for other in family:
         if _one_subject(fact.text, other.description) or _close(fact, other):
@@ -124,7 +129,7 @@ def _changed_score(text: str, other: Known, rare: dict[str, float]) -> float:
     if _conditions_differ(text, other.description):
         return 0.0
     value = _OLD_VALUE.search(text)
-    before = value and (value["zh"] or value["en"]) or ""
+    before = (value and (value["zh"] or value["en"])) or ""
     named = bool(before) and overlap(before, line) >= 0.6 * sum(units(before).values()) > 0
     shared = sum(weight * rare.get(unit, 1.0) for unit, weight in units(text).items() if unit in units(line))
     total = sum(units(text).values())
@@ -137,7 +142,7 @@ def _one_subject(text: str, description: str) -> bool:
     if new and old and new == old:
         return not _conditions_differ(text, description)
     plain = not re.search(r"[，,]|\band\b", text + description)
-    return plain and any(form.search(text) and form.search(description) for form in _SINGLE)
+    return plain and any(re.search(form, text, re.I) and re.search(form, description, re.I) for form in _SINGLE)
 
 
 def _subject(text: str) -> frozenset[str]:
@@ -180,7 +185,7 @@ def _condition(text: str) -> frozenset[str]:
 def _with_condition(text: str, old: str) -> str:
     """The new statement with the occasion of the old one, when it names none itself."""
     found = _CONDITION.search(old)
-    if not found or _CONDITION.search(text) or not found["zh"] or not old.startswith(found[0]):
+    if not found or _CONDITION.search(text) or not found["zh"]:
         return text
     return f"{found[0]}，{text}"
 
@@ -201,7 +206,8 @@ def name_for(text: str) -> str:
     """
     parts = [part.lower() for part in _NAME_BREAKS.split(re.sub(r"https?://", "", text)) if part]
     pieces = [piece for part in parts for piece in re.findall(r"[\u3400-\u9fff]+|[^\u3400-\u9fff]+", part)]
-    words = [word for word in dict.fromkeys(pieces) if word not in _NAME_STOP]
+    nameless = word_list("-nameless")
+    words = [word for word in dict.fromkeys(pieces) if word not in nameless]
     if len([word for word in words if len(word) > 1]) > 1:
         words = [word for word in words if len(word) > 1 or not is_chinese(word)]
     return "-".join(word[:16] for word in words[:NAME_WORDS]) or "note"
@@ -221,15 +227,7 @@ def _description(text: str, kind: str) -> str:
 
 
 def _body(text: str, kind: str) -> str:
-    if is_chinese(text):
-        lead = {"user": "用户说", "feedback": "用户要求", "project": "项目事实", "reference": "资料位置"}[kind]
-        if kind == "user" and re.search(r"给我|讲|解释|回答|回复|称呼|叫我|希望", text):
-            lead = "用户要求"
-        return f"{lead}：{_turned(text, kind)}。"
-    lead = {
-        "user": "The user said",
-        "feedback": "The user asked",
-        "project": "Project fact",
-        "reference": "Where to look",
-    }
-    return f"{lead[kind]}: {text[0].upper()}{text[1:]}."
+    if not is_chinese(text):
+        return f"{_LEADS_EN[kind]}: {text[0].upper()}{text[1:]}."
+    wish = kind == "user" and re.search(r"给我|讲|解释|回答|回复|称呼|叫我|希望", text)
+    return f"{_LEADS_ZH['feedback' if wish else kind]}：{_turned(text, kind)}。"

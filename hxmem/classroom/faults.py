@@ -151,7 +151,7 @@ def _texts(text: str, purpose: str) -> dict[str, str]:
         "blank": " " * 64,
         "prose": "I looked at all of it and I think that the first one may fit. 我觉得第一条可能有关。",
         "fence": f"```json\n{text}\n```",
-        "talkative": f"Let me think. Not [], and an example would be [7] or [1, 2].\n\nThe answer: {text}\n\nAnything else?",
+        "talkative": f"Not [], and an example would be [7] or [1, 2].\n\nThe answer: {text}\n\nAnything else?",
         "out-of-range": "[99]",
         "bool": "[true]",
         "bad-item": _with_item(text, spoiled if purpose == "extraction" else "0"),

@@ -37,7 +37,7 @@ BALANCE = {"currency": "CNY", "total_balance": "23.50", "granted_balance": "3.50
 class Classroom:
     """The server as a context manager.
 
-    A key that holds "wrong" or "invalid" is refused with 401, one that holds "empty" with 402; any other `sk-` key is good.
+    A key that holds "wrong" or "invalid" gets 401, one that holds "empty" gets 402; any other `sk-` key is good.
     """
 
     def __init__(self, port: int = 0, faults: Faults | str | None = None) -> None:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from hxmem.classroom.cues import cue as has
+from hxmem.classroom.cues import pattern
 
 QUOTED = r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"|`[^`]*`"
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.S)
@@ -17,7 +17,7 @@ _SENTENCE = re.compile(
 class Statement:
     """One fact to keep.
 
-    `text` has no cue word such as 以后, `full` is the sentence; `changed` when it says that something was different before.
+    `text` has no cue word such as 以后, `full` is the sentence; `changed`: it says that something was different before.
     """
 
     text: str
@@ -38,7 +38,7 @@ def sentences(text: str) -> list[str]:
 
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks something."""
-    return bool(has("question").search(sentence.strip()))
+    return bool(pattern("question").search(sentence.strip()))
 
 
 def statements(text: str) -> list[Statement]:
@@ -51,7 +51,7 @@ def statements(text: str) -> list[Statement]:
     """
     found: list[Statement] = []
     said = sentences(text)
-    tasks = [is_question(sentence) or bool(has("task").search(_opened(sentence))) for sentence in said]
+    tasks = [is_question(sentence) or bool(pattern("task").search(_opened(sentence))) for sentence in said]
     told = False  # a line such as "Remember three things:" covers the lines after it
     for number, sentence in enumerate(said):
         rest, cue = _uncued(sentence)
@@ -59,7 +59,7 @@ def statements(text: str) -> list[Statement]:
             told = told or (cue and (number == 0 or rest.endswith((":", "："))))
             continue
         after = number + 1 < len(said) and _is_bare_cue(said[number + 1])
-        cue = cue or after or (told and not has("task").search(rest))
+        cue = cue or after or (told and not pattern("task").search(rest))
         found += _keep(rest, cue, alone=not any(tasks[:number] + tasks[number + 1 :]))
     return found
 
@@ -67,8 +67,8 @@ def statements(text: str) -> list[Statement]:
 def _keep(rest: str, cue: bool, alone: bool) -> list[Statement]:
     if not is_question(rest):
         return _made(rest, cue, alone)
-    asked = has("asked_rule").sub("", rest)
-    told = has("polite_end").sub("", asked)
+    asked = pattern("asked_rule").sub("", rest)
+    told = pattern("polite_end").sub("", asked)
     if (cue or asked != rest) and type_of(told):
         return _made(told, cue, alone)
     clauses = re.split(r"(?<=[，,])", rest)
@@ -77,16 +77,16 @@ def _keep(rest: str, cue: bool, alone: bool) -> list[Statement]:
 
 def _made(text: str, cue: bool, alone: bool) -> list[Statement]:
     full = text.strip().rstrip("。.！!；;，, ")
-    if has("passing").search(full):
-        lasting = "，".join(part for part in re.split(r"[，,]", full) if not has("passing").search(part))
-        full = lasting if has("lasting").search(lasting) else ""
+    if pattern("passing").search(full):
+        lasting = "，".join(part for part in re.split(r"[，,]", full) if not pattern("passing").search(part))
+        full = lasting if pattern("lasting").search(lasting) else ""
     kind = type_of(full, cue, alone) if full else ""
-    short = has("lasting_start").sub("", full) or full
-    return [Statement(short, full, kind, bool(has("changed").search(text)))] if kind else []
+    short = pattern("lasting_start").sub("", full) or full
+    return [Statement(short, full, kind, bool(pattern("changed").search(text)))] if kind else []
 
 
 def _opened(sentence: str) -> str:
-    while (shorter := has("opener").sub("", sentence.strip())) != sentence:
+    while (shorter := pattern("opener").sub("", sentence.strip())) != sentence:
         sentence = shorter
     return sentence
 
@@ -96,15 +96,15 @@ def _uncued(sentence: str) -> tuple[str, bool]:
     text = _opened(sentence)
     if _is_bare_cue(text):
         return "", True
-    rest = has("remember").sub("", text)
-    after = has("remember_after").sub("", rest)
+    rest = pattern("remember").sub("", text)
+    after = pattern("remember_after").sub("", rest)
     if after == text or (after != rest and is_question(after)):
         return text, False
     return _opened(after), True
 
 
 def _is_bare_cue(sentence: str) -> bool:
-    return bool(sentence) and not _content(has("remember_after").sub("", sentence))
+    return bool(sentence) and not _content(pattern("remember_after").sub("", sentence))
 
 
 def _content(text: str) -> str:
@@ -114,25 +114,25 @@ def _content(text: str) -> str:
 def type_of(text: str, cue: bool = False, alone: bool = True) -> str:
     """The type of the memory that a sentence makes, "" when there is nothing to keep in it.
 
-    `cue`: the user asked to remember it, so that everything but a task is kept. `alone`: nothing else in the message asks
-    for something, so that an order without an object of its own can only be meant as a rule.
+    `cue`: the user asked to remember it, so that everything but a task is kept. `alone`: nothing else in the message
+    asks for something, so that an order without an object of its own can only be meant as a rule.
     """
     bare = re.sub(QUOTED, "“”", text)  # what stands in quotation marks is no cue
-    lasts, forbids = has("lasting").search(bare), bool(has("forbid").search(bare))
+    lasts, forbids = pattern("lasting").search(bare), bool(pattern("forbid").search(bare))
     lasting = bool(lasts) and not re.search(r"\bi(?:'ll| will|'m going to)\b", text, re.I)
-    here = bool(has("pointing").search(bare))
+    here = bool(pattern("pointing").search(bare))
     general = cue or not here
     if _is_place(text) and general and not forbids:
         return "reference"
     if not cue and _is_passing(text, lasting, forbids):
         return ""
-    ordered = alone and not here and (has("style_order").search(text) or has("rule_order").search(text))
+    ordered = alone and not here and (pattern("style_order").search(text) or pattern("rule_order").search(text))
     firm = lasting and lasts and not lasts[0].lower().endswith(("always", "never"))
-    if has("task").search(text) and not (cue or firm or ordered):
+    if pattern("task").search(text) and not (cue or firm or ordered):
         return ""
-    if has("self").search(text) and (general or lasting) and (cue or not _is_news_of_mine(text)):
+    if pattern("self").search(text) and (general or lasting) and (cue or not _is_news_of_mine(text)):
         return "user"
-    if has("team").search(text) and general and (not forbids or re.match(r"我们|we\b", text, re.I)):
+    if pattern("team").search(text) and general and (not forbids or re.match(r"我们|we\b", text, re.I)):
         return "project"
     return _rule_type(text, cue, lasting, forbids, alone and not here) or _fact_type(text, cue, general)
 
@@ -140,7 +140,12 @@ def type_of(text: str, cue: bool = False, alone: bool = True) -> str:
 def _is_place(text: str) -> bool:
     """Whether a sentence says where something is to be found."""
     owned = re.match(r"i\b|我(?!们|的)", text, re.I)
-    return bool(not owned and has("place").search(text) and not re.search(r"[了吧]$", text) and (not has("task").search(text) or has("look_order").search(text)))
+    return bool(
+        not owned
+        and pattern("place").search(text)
+        and not re.search(r"[了吧]$", text)
+        and (not pattern("task").search(text) or pattern("look_order").search(text))
+    )
 
 
 def _is_passing(text: str, lasting: bool, forbids: bool) -> bool:
@@ -148,28 +153,28 @@ def _is_passing(text: str, lasting: bool, forbids: bool) -> bool:
     if text.endswith("吧"):
         return True
     often = re.search(r"总是|每次|always|never", text, re.I)
-    return bool(has("failure").search(text)) and (not lasting or bool(often and not forbids))
+    return bool(pattern("failure").search(text)) and (not lasting or bool(often and not forbids))
 
 
 def _is_news_of_mine(text: str) -> bool:
-    return bool(re.match(r"my\b", text, re.I) and has("news").search(text))
+    return bool(re.match(r"my\b", text, re.I) and pattern("news").search(text))
 
 
 def _rule_type(text: str, cue: bool, lasting: bool, forbids: bool, standing: bool) -> str:
     """The type of a rule for the agent: style is a preference of the user, all else is feedback."""
-    if forbids and (cue or lasting or standing or has("again").search(text)):
+    if forbids and (cue or lasting or standing or pattern("again").search(text)):
         return "feedback"
-    style = bool(has("style").search(text))
-    if lasting or (cue and style) or (standing and has("style_order").search(text)):
+    style = bool(pattern("style").search(text))
+    if lasting or (cue and style) or (standing and pattern("style_order").search(text)):
         return "user" if style else "feedback"
-    return "feedback" if has("must").search(text) and (cue or standing) else ""
+    return "feedback" if pattern("must").search(text) and (cue or standing) else ""
 
 
 def _fact_type(text: str, cue: bool, general: bool) -> str:
     """The type of a plain fact: without a cue it has to be specific and no news."""
-    if general and not has("news").search(text):
-        specific = has("specific").search(text) or has("changed").search(text)
-        if has("role").search(text) or (specific and has("states").search(text)):
+    if general and not pattern("news").search(text):
+        specific = pattern("specific").search(text) or pattern("changed").search(text)
+        if pattern("role").search(text) or (specific and pattern("states").search(text)):
             return "project"
     if not cue:
         return ""

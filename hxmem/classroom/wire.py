@@ -23,7 +23,7 @@ class ApiError(Exception):
         self.status, self.kind, self.message = status, kind, message
 
     def body(self) -> dict[str, Any]:
-        """The envelope, as in section 10 of the vendor's facts: `param` is null, `code` rarely says more than the type."""
+        """The envelope, as the vendor sends it: `param` is null, `code` rarely says more than the status."""
         code = self.kind if self.kind == "service_unavailable_error" else "invalid_request_error"
         return {"error": {"message": self.message, "type": self.kind, "param": None, "code": code}}
 
@@ -169,7 +169,7 @@ def common_prefix(first: str, second: str) -> str:
 
 
 def usage(prompt: str, earlier: list[str], reply: Reply, think: bool) -> dict[str, Any]:
-    """Token counts that add up; a cache hit is the longest shared beginning, in whole blocks (B, a model of the cache)."""
+    """Token counts that add up; a cache hit is the longest shared beginning, in whole blocks (a model of the cache)."""
     shared = max((len(common_prefix(prompt, other)) for other in earlier), default=0)
     sent = estimate_tokens(prompt)
     hit = min(estimate_tokens(prompt[:shared]), sent) // CACHE_BLOCK * CACHE_BLOCK

@@ -75,7 +75,7 @@ def narrow(memories: Sequence[Memory], store: MemoryStore, text: str) -> Sequenc
         return memories
     best = [hit.memory for hit in store.search(text, NARROW_TO)]
     room = MAX_CATALOG_TOKENS
-    kept = []
+    kept: list[Memory] = []
     for memory in list(dict.fromkeys([*best, *store.newest(NARROW_TO)]))[:NARROW_TO]:
         room -= estimate_tokens(f"{len(kept)}: {_line(memory, ' (reference)')}") + 1
         if room < 0:

@@ -38,6 +38,10 @@ class Problem:
         return f"{self.file}:{self.line}: {self.says}" if self.line else f"{self.file}: {self.says}"
 
 
+class StoreProblem(Exception):
+    """The drawer can't be read or written; the sentence says why."""
+
+
 def parse(text: str, file: str) -> tuple[Memory, tuple[Problem, ...]]:
     """Read one detail file; what is odd but readable comes back as problems, what isn't raises `Unreadable`.
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hxmem.chat import Message
 from hxmem.drawer.catalog import catalog, narrow
-from hxmem.drawer.detail import Memory
+from hxmem.drawer.detail import Memory, StoreProblem
 from hxmem.drawer.prompts import DIALOGUE_LABEL, EXISTING_LABEL, prompts
 from hxmem.drawer.recall import without_recall
-from hxmem.drawer.store import MemoryStore, StoreProblem, WriteResult
-from hxmem.plugins import Ask, Message
+from hxmem.drawer.store import MemoryStore, WriteResult
+from hxmem.plugins import Ask
 from hxmem.replies import read_items
 from hxmem.text import cut_middle
 

@@ -8,17 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hxmem.drawer.detail import Memory, Problem, parse
+from hxmem.drawer.detail import Memory, Problem, StoreProblem, parse
 from hxmem.drawer.front_matter import Unreadable
 from hxmem.drawer.index import INDEX_FILE, index_line
 from hxmem.files import FileProblem, inside, read_text, safe_name
 from hxmem.text import squash
 
 MAX_FILE_BYTES = 256_000  # a note is a page; a larger file is reported, not read
-
-
-class StoreProblem(Exception):
-    """The drawer can't be read or written; the sentence says why."""
 
 
 @dataclass(frozen=True)

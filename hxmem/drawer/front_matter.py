@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from frontmatter import YAMLHandler
+from frontmatter.default_handlers import YAMLHandler
 
 OURS = ("name", "description", "type")
 
@@ -112,7 +112,9 @@ def _value(key: str, chunk: str) -> tuple[Any, str]:
     """The value of one key as text (lists and mappings of other programs as such), and what to mend in it."""
     plain = chunk.partition(":")[2].strip()
     if "\n" not in chunk and _PLAIN.fullmatch(plain):
-        return plain, "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`" if _MISREAD.search(plain) else ""
+        return plain, "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`" if _MISREAD.search(
+            plain
+        ) else ""
     try:
         value = next(iter(Handler().load(chunk).values()))
     except (yaml.YAMLError, AttributeError, StopIteration) as error:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hxmem.drawer.detail import Memory
-from hxmem.text import Document, document, rank
+from hxmem.ranking import Document, document, rank
 
 _WEIGHTS = (3, 2, 1)  # name, description, body
 _SHOWN = 5  # words in a reason

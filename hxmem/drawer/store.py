@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hxmem.credentials import mask
-from hxmem.drawer.detail import DEFAULT_TYPE, MEMORY_TYPES, Memory, Problem, render, tidy
-from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, StoreProblem, same
+from hxmem.drawer.detail import DEFAULT_TYPE, MEMORY_TYPES, Memory, Problem, StoreProblem, render, tidy
+from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, same
 from hxmem.drawer.index import INDEX_FILE, foreign_lines, within_budget
 from hxmem.drawer.keywords import Hit, Keywords
 from hxmem.files import FileProblem, inside, lock, read_text, safe_name, write_atomic
@@ -186,7 +186,7 @@ class MemoryStore:
         number = versions[-1][0] + 1 if versions else 1
         return self.folder / ".history" / f"{file.removesuffix('.md')}.{number}.md"
 
-    def _versions(self, file: str) -> list[tuple[int, Path]]:
+    def _versions(self, file: str) -> Sequence[tuple[int, Path]]:
         """Earlier versions of a file as (number, path), the newest last."""
         stem = file.removesuffix(".md").casefold()
         parts = [(path, *path.stem.rpartition(".")) for path in (self.folder / ".history").glob("*.md")]

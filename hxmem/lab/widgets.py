@@ -34,8 +34,10 @@ class Inspector:
         import ipywidgets
 
         panes = [ipywidgets.HTML() for _ in TABS]
-        tabs = ipywidgets.Tab(panes, titles=tuple(TABS), layout={"width": "700px"})
-        chosen = ipywidgets.Select(options=options(self.exchanges), rows=12, layout={"width": "200px"})
+        tabs = ipywidgets.Tab(panes, titles=tuple(TABS), layout={"width": "600px"})
+        chosen = ipywidgets.Select(
+            options=options(self.exchanges), rows=max(4, min(len(self.exchanges), 20)), layout={"width": "160px"}
+        )
 
         def show(_: Any = None) -> None:
             for pane, shown in zip(panes, all_tabs(self.exchanges, chosen.index).values(), strict=True):
@@ -93,7 +95,7 @@ def headers_tab(exchanges: Sequence[Exchange], place: int) -> View:
     exchange = exchanges[place]
     sides = (("sent", exchange.request_headers), ("came back", exchange.response_headers))
     rows = [(side, name.lower(), value) for side, headers in sides for name, value in sorted(headers.items())]
-    rows = [row for row in rows ]
+    rows = [row for row in rows if row[1] in _SHOWN]
     first = (f"{exchange.method} {path_of(exchange)}", f"status {exchange.status}")
     return render(Line(first), Grid(rows, ("", "header", "value")))
 

@@ -1,6 +1,6 @@
 """How the drawer scales: each figure is a ratio of two times measured in this one run.
 
-    python tests/bench/store.py [NOTES]
+python tests/bench/store.py [NOTES]
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def fill(folder: Path, count: int) -> None:
     for n in range(count):
         topic = f"主题{n % 97} topic{n % 89}"
         text = f"---\nname: note-{n}\ndescription: {topic} 第 {n} 条笔记，讲 HarnessX 时先用书桌的例子\ntype: project\n---\n\n"
-        (folder / f"note-{n}.md").write_text(f"{text}正文 {n}：用户要求先用“书桌和小抽屉”的例子，再讲代码 {topic}。\n", "utf-8")
+        (folder / f"note-{n}.md").write_text(
+            f"{text}正文 {n}：用户要求先用“书桌和小抽屉”的例子，再讲代码 {topic}。\n", "utf-8"
+        )
 
 
 def read_all(folder: Path) -> None:
@@ -77,7 +79,9 @@ def main() -> int:
         select("topic7 " + "书桌" * 1_500, store, lambda messages: bodies.append(messages[0]["content"]) or "[]")
         empty = [sys.executable, "-m", "hxmem", "memory", "list", "--root", scratch]
         imports = [sys.executable, "-c", "import httpx, frontmatter"]
-        command, bare = (seconds(lambda c=c: subprocess.run(c, capture_output=True, check=True)) for c in (empty, imports))
+        command, bare = (
+            seconds(lambda c=c: subprocess.run(c, capture_output=True, check=True)) for c in (empty, imports)
+        )
     print(f"{count} notes; reading the files with os.scandir = 1.0")
     print(f"  load and search, warm             {warm / yardstick:6.2f}   (at most 5)")
     print(f"  load and search, new store        {cold / yardstick:6.2f}")
