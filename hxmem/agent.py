@@ -1,7 +1,5 @@
 """The loop of an agent: hooks, sections, requests, tool calls and permissions, for one task at a time."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The answers of a server: replies with text and tool calls, from one JSON body or from the chunks of a stream."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """One try of a request: a POST, the bytes that come back, and the clocks that watch them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The wire client: one POST to /chat/completions, blocking or streamed, tried again where that can help."""
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import logging
@@ -12,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
@@ -69,7 +67,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         self._http = self._closing.enter_context(_http_client(url, self._key, transport))
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str] | None = None, **options: Any) -> ChatClient:
+    def from_env(cls, environ: Mapping[str, str] | None = None, **options: Any) -> Self:
         """Follow DEEPSEEK_API_KEY, _BASE_URL and _MODEL; with neither of the first two, start the classroom."""
         env = os.environ if environ is None else environ
         key, base, model = (env.get(f"DEEPSEEK_{name}", "").strip() for name in ("API_KEY", "BASE_URL", "MODEL"))

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hxmem.agent import Agent
-from hxmem.chat import ChatClient, ChatError
+from hxmem.chat import DEFAULT_MODEL, ChatClient, ChatError
 from hxmem.drawer.detail import StoreProblem
 from hxmem.drawer.store import MemoryStore
 from hxmem.exchanges import Exchange, json_line, save
@@ -182,7 +182,7 @@ def _classroom(args: argparse.Namespace) -> int:
     with room:
         _answer(f"The classroom, rules and not a model, listens on {room.url} (Ctrl-C ends it). In another terminal:")
         _answer(f"  export DEEPSEEK_BASE_URL={room.url} DEEPSEEK_API_KEY={room.key}")
-        body = '{"model": "deepseek-flash", "messages": [{"role": "user", "content": "hello"}]}'
+        body = json.dumps({"model": DEFAULT_MODEL, "messages": [{"role": "user", "content": "hello"}]})
         _answer(f"  curl {room.url}/chat/completions -H 'Authorization: Bearer {room.key}' -d '{body}'")
         threading.Event().wait()
     return 0

@@ -24,7 +24,7 @@ _SHAPES = (  # kind, expression; its group, if any, is the credential
     ),
     (
         "password",
-        r"(?<![!-~])(?=\S{0,60}\d)([!-~]{6,64})\s(?:是|(?:as|is)\s)(?:我的|my\s)(?:[\w-]+\s)?(?:密码|口令|password)",
+        r"(?<![!-~])(?=\S{0,60}\d)([!-Z^-~]{6,64})\s(?:是|(?:as|is)\s)(?:我的|my\s)(?:[\w-]+\s)?(?:密码|口令|password)",
     ),
 )
 _LABELLED = re.compile(

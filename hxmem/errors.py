@@ -1,7 +1,5 @@
 """What can go wrong with a request: one class a kind, one sentence a case, and who may be asked again."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

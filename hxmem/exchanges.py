@@ -1,7 +1,5 @@
 """What really went over the wire, keys masked: as JSON lines, as HAR, as a curl command."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterable

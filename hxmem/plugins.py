@@ -1,7 +1,5 @@
 """What an agent offers to a memory design: hooks, sections of the system text, tools, and a session to ask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -8,26 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import fsum, log
+from pathlib import Path
 
-from hxmem.text import CJK, HAN, TRIGRAM_SCRIPTS, grams, normal, runs, tokens, word_tokens
+from hxmem.text import CJK, HAN, TRIGRAM_SCRIPTS, normal, tokens
 
-# What texts share without being about the same thing: common words of nine languages, then characters of Chinese and
-# Japanese grammar, then Chinese characters that say little when alone.
-_WORDS = """
-a about after again all also am an and any are aren as ask asked at be because been before being both but by can could
-couldn d did didn do does doesn doing don down during each few for from further had has have having he hello her here
-hers hey hi him his how i if in into is isn it its just know let like ll m me mention mentioned more most my no nor
-not now o of off oh ok okay on once only or other our ours out over own please re really recall remember remind s said
-same say shall she should so some such t talk talked tell than that the their theirs them then there these they think
-this those through to told too under until up us use used user using ve very want was wasn way we were what when where
-which while who whom whose why will with won would wouldn yes you your yours das dem der du e ein eine einen für ich
-ist mein meine mit nicht sind und von wie wir zu ce cette dans des est et la le les mon qui quel quelle que un une
-vous con el las los mi qué su una y che di gli il lo mio per è minha não os qual uma в и к как какая какой мой моя на
-не по с у что это я 什么 怎么 怎样 如何 为何 多少 哪里 时候 现在 今天 可以 应该 需要 知道 觉得 记得 告诉 请问 因为
-所以 如果 但是 已经 一个 一些 一下 一样 自己 大家 以前 之前 以后 之后 说过 用户 非常 真的 没有 니다 습니 합니 입니
-하는 에서 으로 있는 나요 어요 까요 하고
-"""
-_STOP_WORDS = frozenset(_WORDS.split())
+# Characters of Chinese and Japanese grammar, and Chinese ones that say little when alone; whole words are in a file.
 _FUNCTION = (
     "的了着过在是我你您他她它们这那哪有和与或就不没也都很太更还又再才吗呢吧啊呀哦嗯么什怎谁几个"
     "把被给让对从到为以之其而但叫はがをにでともの"
@@ -110,7 +95,7 @@ def _points(query: str, terms: Iterable[str], common: set[str]) -> dict[str, flo
     query = normal(query)
     cjk_query = bool(CJK.search(query))
     # A Han character between function characters is a word; two are one word, or a word each.
-    runs = [run for run in _HAN_BREAK.split(query) if len(run) in (1, 2) and run not in _STOP_WORDS]
+    runs = [run for run in _HAN_BREAK.split(query) if len(run) in (1, 2) and run not in stop_words()]
     characters = {c: 1 / len(run) for run in runs for c in run if c not in _LIGHT}
     points = {}
     for term in terms:
@@ -126,23 +111,19 @@ def _points(query: str, terms: Iterable[str], common: set[str]) -> dict[str, flo
 
 def _terms(text: str) -> list[str]:
     # The tokens that carry meaning. A Han character is a term too: a word or half of one.
-    text = _GRAMMAR.sub(" ", normal(text))
-    found = _HAN_CHARACTER.findall(text)
-    for cjk, other, emoji, word in runs(text.isascii()).findall(text):
-        if word:
-            found += _word_terms(word)
-        elif cjk:
-            found += [gram for gram in grams(cjk, 2) if gram not in _STOP_WORDS]
-        else:
-            found += grams(other, 3) or [other or emoji]
-    return found
+    text, common = _GRAMMAR.sub(" ", normal(text)), stop_words()
+    found = [stem(token) for token in tokens(text) if token not in common and not CJK.fullmatch(token)]
+    return _HAN_CHARACTER.findall(text) + found
+
+
+@lru_cache(maxsize=1)
+def stop_words() -> frozenset[str]:
+    """The words of `stop_words.txt`, which are common in one of nine languages."""
+    lines = Path(__file__).with_name("stop_words.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 @lru_cache(maxsize=1 << 14)
-def _word_terms(word: str) -> tuple[str, ...]:
-    return tuple(stem(token) for token in word_tokens(word) if token not in _STOP_WORDS)
-
-
 def stem(word: str) -> str:
     """A word without its English ending; in other languages it may miss, but document and query get the same."""
     if len(word) < 4 or not (word.isascii() and word.isalpha()):

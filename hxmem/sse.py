@@ -1,7 +1,5 @@
 """Server-sent events: cuts a stream of bytes into the data of its events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 

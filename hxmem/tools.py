@@ -1,7 +1,5 @@
 """The agent's own tools: read, list and search files inside one root, and run a shell command."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,7 @@
 """Credentials are masked in either language, and ordinary sentences about them are left alone."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hxmem.credentials import Masked, mask
@@ -51,7 +51,7 @@ def test_a_private_key_that_is_cut_off_is_masked_to_the_end():
         ("My password is hunter2.", "hunter2"),
         ("my password is swordfish and I like tea", "swordfish"),
         ("my password is correct horse battery staple.", "correct horse battery staple"),
-        ('the password is "blue horse 7"', "blue horse 7"),
+        ('the password is "the old mill"', "the old mill"),
         ("my password's hunter2", "hunter2"),
         ("the password was changed to hunter3", "hunter3"),
         ("password for the staging server is hunter2", "hunter2"),
@@ -119,7 +119,7 @@ def test_a_made_up_value_after_a_label_is_masked(said, secret, kind):
         "the secret of good code is practice",
         "密码学是我的专业",
         "密码学是Alice的专业",
-        "密码为 8-16 位，密码是8位数字",
+        "密码为 8-16 位，密码是8位数字，密码是10000年不换的",
         "密码是什么",
         "密码管理用 1Password",
         "每次请求带 token",
@@ -160,6 +160,7 @@ PIECES = [
 
 
 @given(st.text() | st.lists(st.sampled_from([*PIECES, "[masked: ", "]", "\n", "'s", "for my ", "abc"])).map("".join))
+@example(f"sk-{MIX}=hunter2")
 def test_masking_twice_changes_nothing_more(text):
     once = mask(text)
     assert mask(once.text).text == once.text

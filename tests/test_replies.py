@@ -55,6 +55,7 @@ def test_a_choice_is_found(reply):
         ("```json\n[0, 1\n```", "the reply is cut off inside its JSON"),
         ('[{"name": "a', "the reply is cut off inside its JSON"),
         ("<think>[2] or [0]", "the reply is cut off in its thinking part"),
+        ("<think>[2]</think> None fits.", "the reply holds no JSON array"),
         ("", "the reply is empty"),
         (" \n" * 9, "the reply is empty"),
         ("null", "the reply holds no JSON array"),

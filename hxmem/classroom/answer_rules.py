@@ -6,7 +6,7 @@ from typing import Any
 
 from hxmem.classroom.choosing_rules import is_general
 from hxmem.classroom.cues import pattern
-from hxmem.classroom.statements import is_question, statements
+from hxmem.classroom.statements import is_question, sentences, statements
 from hxmem.classroom.tool_rules import quoted_results, tool_calls
 from hxmem.classroom.vocabulary import is_chinese, overlap
 from hxmem.classroom.wire import Reply, content_text, prompt_text
@@ -41,7 +41,8 @@ def answer(body: dict[str, Any]) -> Reply:
     if last < 0:
         return Reply(_greeting(body, ""), "classroom rule: no question")
     block, task = split_block(content_text(messages[last]))
-    calls = tool_calls(task, body)
+    orders = "\n".join(sentence for sentence in sentences(task) if not statements(sentence))
+    calls = tool_calls(orders, body)
     if calls:
         return Reply("", "classroom rule: the user asks for a tool", calls, "tool_calls")
     return _spoken(task, _notes(messages[:last], block), body)

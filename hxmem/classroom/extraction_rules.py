@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from hxmem.classroom.cues import pattern
 from hxmem.classroom.statements import Statement, statements
 from hxmem.classroom.vocabulary import is_chinese, marks, overlap, rarity, units, word_list
 
@@ -16,7 +17,7 @@ _CONTRAST = re.compile(r"\b(?:instead of|rather than|over|than|not)\b", re.I)
 _NUMERAL = re.compile(r"(?<![统第])一(?![律定起样些下直])|[二两三四五六七八九十百千万半]")
 _CONDITION = re.compile(  # the occasion: "when ...", "讲 ... 时"
     r"(?P<zh>^.{1,24}?(?:时候?|之?前|之?后|里|中)(?=[，,]|都|先|要|必须|别|不|用|改))"
-    r"|\b(?:when(?:ever)?|before|after|for|in|if|during|while)\b(?:(?! (?:is|are|must|uses?|has|will)\b)[^,.;])+",
+    r"|(?:^in|\b(?:when(?:ever)?|before|after|for|if|during|while))\b(?:(?! (?:is|are|must|uses?|has|will)\b)[^,.;])+",
     re.I,
 )
 _SUBJECT = re.compile(  # "X is Y", "X 用 Y"
@@ -27,12 +28,14 @@ _SUBJECT = re.compile(  # "X is Y", "X 用 Y"
 )
 _OWNED = re.compile(  # "X is responsible for Y" is about Y
     r"负责(?P<a>.+)$|^(?P<b>.+?)(?:现在|已经)?改?由.+负责"
-    r"|\b(?:owns|maintains|leads|manages|responsible for|in charge of) (?P<c>.+)$",
+    r"|\b(?:owns|maintains|leads|manages|responsible for|in charge of|(?:owner|lead|maintainer) of|contact for) (?P<c>.+)$",
     re.I,
 )
 _SINGLE = (  # one person has one of each
     r"^我(?:现在|其实)?(?:叫|的名字)|^my name is|^i'?m called",
     r"^(?:叫|称呼)我|^(?:call|address) me",
+    r"^我.{0,8}在.{1,14}(?:工作|上班|任职)",
+    r"^i(?: now| currently)? work (?:at|for)",
     r"^我(?:现在|已经|刚)?(?:住|搬)|^i(?: now| just|'m| am)*(?: have)? (?:live|based|moved to)",
 )
 _OLD_VALUE = re.compile(
@@ -131,8 +134,9 @@ def _changed_score(text: str, other: Known, rare: dict[str, float]) -> float:
     value = _OLD_VALUE.search(text)
     before = (value and (value["zh"] or value["en"])) or ""
     named = bool(before) and overlap(before, line) >= 0.6 * sum(units(before).values()) > 0
-    shared = sum(weight * rare.get(unit, 1.0) for unit, weight in units(text).items() if unit in units(line))
-    total = sum(units(text).values())
+    said = units(re.sub(r"已经|现在|目前", " ", pattern("changed").sub(" ", text)))
+    shared = sum(weight * rare.get(unit, 1.0) for unit, weight in said.items() if unit in units(line))
+    total = sum(said.values())
     return shared + 1.0 if named else shared if shared >= LEAST_PART * total else 0.0
 
 
@@ -141,8 +145,9 @@ def _one_subject(text: str, description: str) -> bool:
     new, old = _subject(text), _subject(description)
     if new and old and new == old:
         return not _conditions_differ(text, description)
-    plain = not re.search(r"[，,]|\band\b", text + description)
-    return plain and any(re.search(form, text, re.I) and re.search(form, description, re.I) for form in _SINGLE)
+    several = re.compile(r"[，,]|\band\b")
+    plain = not several.search(description) and (not several.search(text) or pattern("changed").search(text))
+    return bool(plain) and any(re.search(form, text, re.I) and re.search(form, description, re.I) for form in _SINGLE)
 
 
 def _subject(text: str) -> frozenset[str]:
@@ -150,14 +155,14 @@ def _subject(text: str) -> frozenset[str]:
     if owned:
         return frozenset(units(owned["a"] or owned["b"] or owned["c"])) | {"#owner"}
     subject = (found["zh"] or found["en"]) if found else ""
-    return frozenset(u for u in units(subject) if u[0] != "#") - {"我们", "项目", "喜欢"}
+    return frozenset(u for u, weight in units(subject).items() if u[0] != "#" and weight) - {"我们", "项目", "喜欢"}
 
 
 def _close(fact: Statement, other: Known) -> bool:
     """Whether two sentences are alike but for a small part, and speak of the same occasion."""
-    said, kept = marks(fact.text), marks(other.description)
-    new, old = set(said), set(kept)
-    if not (said and kept and said[0] in old and kept[0] in new):
+    new, old = set(marks(fact.text)), set(marks(other.description))
+    heads = [next((m for m in marks(text) if not _NUMERAL.match(m)), "") for text in (fact.text, other.description)]
+    if heads[0] not in old or heads[1] not in new:
         return False  # what comes first is mostly what it is about
     if _conditions_differ(fact.text, other.description):
         return False
@@ -202,7 +207,7 @@ def name_for(text: str) -> str:
     """A short name from the words that carry the meaning, in their order.
 
     >>> name_for("以后讲 Docker 时，先用“货轮”的例子"), name_for("We use PostgreSQL 16 for the orders")
-    ('讲-docker-货轮-例子', 'use-postgresql-16-orders')
+    ('docker-货轮-例子', 'use-postgresql-16-orders')
     """
     parts = [part.lower() for part in _NAME_BREAKS.split(re.sub(r"https?://", "", text)) if part]
     pieces = [piece for part in parts for piece in re.findall(r"[\u3400-\u9fff]+|[^\u3400-\u9fff]+", part)]

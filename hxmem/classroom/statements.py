@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hxmem.classroom.cues import pattern
 
-QUOTED = r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"|`[^`]*`"
+QUOTED = r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"|`[^`]*`|(?<!\w)'[^'\n]+'(?!\w)"
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.S)
 _MARKER = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
 _SENTENCE = re.compile(
@@ -132,9 +132,9 @@ def type_of(text: str, cue: bool = False, alone: bool = True) -> str:
         return ""
     if pattern("self").search(text) and (general or lasting) and (cue or not _is_news_of_mine(text)):
         return "user"
-    if pattern("team").search(text) and general and (not forbids or re.match(r"我们|we\b", text, re.I)):
+    if pattern("team").search(text) and general and text[0] != "你" and (not forbids or re.match(r"我们|we\b", text, re.I)):
         return "project"
-    return _rule_type(text, cue, lasting, forbids, alone and not here) or _fact_type(text, cue, general)
+    return _rule_type(bare, cue, lasting, forbids, alone and not here) or _fact_type(text, cue, general)
 
 
 def _is_place(text: str) -> bool:
@@ -153,7 +153,9 @@ def _is_passing(text: str, lasting: bool, forbids: bool) -> bool:
     if text.endswith("吧"):
         return True
     often = re.search(r"总是|每次|always|never", text, re.I)
-    return bool(pattern("failure").search(text)) and (not lasting or bool(often and not forbids))
+    return bool(pattern("failure").search(text)) and not pattern("must").search(text) and (
+        not lasting or bool(often and not forbids)
+    )
 
 
 def _is_news_of_mine(text: str) -> bool:

@@ -29,7 +29,7 @@ def tool_calls(task: str, body: dict[str, Any]) -> tuple[ToolCall, ...]:
 def _wanted(task: str) -> list[tuple[str, dict[str, str]]]:
     run, search, read = pattern("run").search(task), pattern("search").search(task), pattern("read").search(task)
     if run:
-        return [("run_shell", {"command": run["command"]})]
+        return [("run_shell", {"command": run["command"] or run["bare"]})]
     if read:
         paths = dict.fromkeys(found["path"] for found in pattern("file").finditer(task[read.start() :]))
         return [("read_file", {"path": path}) for path in paths]

@@ -13,8 +13,11 @@ _EMPTY_HAN = frozenset(
     "的了着在是我你您他她它们这那哪有和与或就不没也都很太更还又再才吗呢吧啊呀么什怎谁个把被给让对从到为以之其而但"
     "时要先用说请帮会能可得该若则地每次别请将及由向于并且只一"
 )
-_HOW = re.compile(r"\bhow (?:do|does)\b(.*)\bwork\b", re.I)  # asks about no job
-SOFT_WEIGHT, FIELD_WEIGHT, CHARACTER_WEIGHT = 0.2, 0.7, 0.4
+_IDLE = re.compile(r"(\bhow (?:do|does)\b.*)\bwork\b|\bgo(?:es|ing)? to\b", re.I)  # no job, and no language
+_HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
+_EMPTY_RUN = re.compile(f"[{''.join(_EMPTY_HAN)}]+")
+_PLAIN_VERBS = "做有去来想问见找几多少看写点好"
+SOFT_WEIGHT, FIELD_WEIGHT, CHARACTER_WEIGHT = 0.2, 0.7, 0.45
 
 
 @lru_cache(maxsize=1)
@@ -64,10 +67,10 @@ def units(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     latin, han = _fields()
     empty, soft = word_list("-empty"), word_list("-soft")
-    for token in tokens(_HOW.sub(r"\1", text)):
+    for token in tokens(_IDLE.sub(r"\1", text)):
         if HAN.match(token):
-            if not _EMPTY_HAN.intersection(token):
-                found[token] = SOFT_WEIGHT if token in soft else 1.0 if len(token) > 1 else CHARACTER_WEIGHT
+            if len(token) > 1 and not _EMPTY_HAN.intersection(token):
+                found[token] = SOFT_WEIGHT if token in soft else 1.0
         elif token not in empty and "-" not in token and (len(token) > 1 or token.isdecimal()):
             word = stem(token)
             found[word] = SOFT_WEIGHT if word in soft or token in soft else 1.0
@@ -76,6 +79,10 @@ def units(text: str) -> dict[str, float]:
     for word, field in han:
         if word in text:
             found[field] = FIELD_WEIGHT
+    for run in _HAN_RUN.findall(text):
+        for part in _EMPTY_RUN.split(run):
+            alone = CHARACTER_WEIGHT if len(part) == 1 and part not in _PLAIN_VERBS else 0.0
+            found |= {character: max(alone, found.get(character, 0.0)) for character in part}
     return found
 
 

@@ -1,7 +1,5 @@
 """Choosing: the model sees the catalog, names and descriptions only, and answers with numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One memory is one Markdown file: front matter with name, description and type, then the body."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from hxmem.drawer.front_matter import OURS, Handler, Unreadable, read_header, scalar

@@ -1,7 +1,5 @@
 """Extraction: after an answer the model proposes memories, and only local code writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

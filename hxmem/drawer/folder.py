@@ -1,7 +1,5 @@
 """What stands in the drawer's folder: files are read once and again only when they changed."""
 
-from __future__ import annotations
-
 import bisect
 import os
 from collections.abc import Iterable

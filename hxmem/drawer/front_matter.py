@@ -1,7 +1,5 @@
 """The header of a detail file: read key by key, so that one bad line costs that line and not the note."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """MEMORY.md, the index: one line per memory, made again from the folder after every write."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

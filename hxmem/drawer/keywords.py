@@ -1,7 +1,5 @@
 """Finds memories by the words they share with a question; the model is not asked."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The drawer in an agent: lays the right notes on the desk at the start, writes new ones at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from hxmem.drawer.catalog import Selection, select

@@ -1,7 +1,5 @@
 """The block of recalled notes that goes in front of the user's message, and how to take it off again."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr

@@ -1,11 +1,10 @@
 """The drawer: memories in a folder, written under a lock; the folder is the truth and the index follows it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from hxmem.credentials import mask
 from hxmem.drawer.detail import DEFAULT_TYPE, MEMORY_TYPES, Memory, Problem, StoreProblem, render, tidy
@@ -45,7 +44,7 @@ class MemoryStore:
         self._seen: tuple[int, ...] = ()  # the folder's fingerprint after our last write
 
     @classmethod
-    def of(cls, root: str | Path) -> MemoryStore:
+    def of(cls, root: str | Path) -> Self:
         """The drawer of a project: `<root>/.harnessx/memory`, refused when a link leads it out of the project."""
         return cls(inside(Path(root), Path(root) / ".harnessx" / "memory"))
 

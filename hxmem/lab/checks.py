@@ -14,6 +14,10 @@ class Wrong(Exception):
     """An answer is not right; the sentence says why."""
 
 
+class Blank(Exception):
+    """An answer still has its three dots."""
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One exercise: `judge` raises `Wrong` for a wrong answer; three hints, each a step closer, none is the answer."""
@@ -41,10 +45,11 @@ def check(number: str, answer: Any = ...) -> Verdict:
     exercise = find(number)
     if exercise is None:
         return Verdict(UNCHECKED, f"there is no exercise {number}")
-    if answer is ... or answer is None or (isinstance(answer, str) and answer.strip() in ("", "...")):
-        return Verdict(NOT_YET, "put your answer in place of the three dots")
     try:
+        filled(answer)
         exercise.judge(answer)
+    except Blank:
+        return Verdict(NOT_YET, "put your answer in place of the three dots")
     except Wrong as error:
         return Verdict(NOT_RIGHT, str(error))
     except Exception as error:  # the learner's own function may fail in any way: that is a finding, not a crash
@@ -69,6 +74,23 @@ def find(number: str) -> Exercise | None:
         return None
     exercises: Mapping[str, Exercise] = module.EXERCISES
     return exercises.get(number)
+
+
+def filled(value: Any) -> Any:
+    """The value, or `Blank` when it is still the three dots; a learner's function may return them too."""
+    if value is ... or value is None or (isinstance(value, str) and value.strip() in ("", "...")):
+        raise Blank
+    return value
+
+
+def choice(right: str, reasons: Mapping[str, str]) -> Callable[[Any], None]:
+    """A judge for "pick one": the right letter, and for each wrong one the reason why it is wrong."""
+
+    def judge(answer: Any) -> None:
+        picked = str(answer).strip().lower()
+        expect(picked == right, reasons.get(picked, f"answer with one of the letters {', '.join(sorted([right, *reasons]))}"))
+
+    return judge
 
 
 def expect(condition: bool, otherwise: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hxmem.agent import Agent
+from hxmem.agent import Agent, AgentResult
 from hxmem.chat import ChatClient
 from hxmem.drawer.store import MemoryStore
 from hxmem.files import FileProblem
@@ -33,8 +34,8 @@ class Lesson:
     classroom, a server of rules on this machine. Nothing outside the folder is written; it goes with the kernel.
     """
 
-    def __init__(self, number: str, drawer: str = "") -> None:
-        self.number = number
+    def __init__(self, number: str, drawer: str = "", lang: str = "en") -> None:
+        self.number, self.lang = number, lang
         self._temporary = tempfile.TemporaryDirectory(prefix=f"hxmem-{number}-")
         self.root = Path(self._temporary.name).resolve()
         self.client = ChatClient.from_env()
@@ -48,7 +49,17 @@ class Lesson:
     @property
     def agent(self) -> Agent:
         """A new agent in the lesson's folder: what it knows, it reads."""
-        return Agent(self.client, self.root)
+        return Agent(self.client, self.root, lang=self.lang)
+
+    @property
+    def story(self) -> dict[str, str]:
+        """The sentences that the lessons say to the agent, in the lesson's language."""
+        stories: dict[str, dict[str, str]] = json.loads((data_folder() / "story.json").read_text("utf-8"))
+        return stories[self.lang]
+
+    def lines(self, result: AgentResult) -> str:
+        """The lines that a run showed, with the folder as `<folder>`."""
+        return "\n".join(result.notices).replace(str(self.root), "<folder>")
 
     def fill(self, drawer: str) -> None:
         """Copy a drawer of the data folder over the lesson's own."""
@@ -70,7 +81,7 @@ class Lesson:
 
     def run(self, *command: str) -> str:
         """Run a command in the lesson's folder; the lines that name the server are left out."""
-        env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        env = {**os.environ, "PYTHONIOENCODING": "utf-8", "HXMEM_LANG": self.lang}
         options: dict[str, Any] = {"cwd": self.root, "env": env, "encoding": "utf-8", "errors": "replace"}
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **options)
         lines = [line.replace(str(self.root), "<folder>") for line in done.stdout.splitlines()]
