@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hxmem.files import FileProblem, read_text, write_atomic
+from hxmem.files import FileProblem, write_atomic
+from hxmem.text import whole
 
-_SECRET_HEADERS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie")
+_SECRETS = dict.fromkeys(("proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie"), "***")
+_SECRETS["authorization"] = "Bearer ***"
 _SHORTEST_KEY = 8  # local servers take any word, such as "none", as a key: masking that would eat ordinary text
-
-_LARGEST_FILE = 1 << 30  # bytes; a long run stays far below
 T = TypeVar("T")
 
 
 class WireFileProblem(FileProblem):
-    """A file of exchanges can't be written or read."""
+    """A file of exchanges can't be written."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,14 @@ def clean(value: Any, key: str = "") -> Any:
     >>> clean({"a": "\ud83d", "b": ["my sk-12345678"]}, "sk-12345678")
     {'a': '\ufffd', 'b': ['my ***']}
     """
-    text = json.dumps(value, ensure_ascii=False)
-    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = whole(json.dumps(value, ensure_ascii=False))
     return json.loads(text.replace(key, "***") if len(key) >= _SHORTEST_KEY else text)
 
 
 def masked_headers(raw: Iterable[tuple[bytes, bytes]], key: str = "") -> dict[str, str]:
     """Return headers as text, with keys and cookies masked whole."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
-    for name, value in headers.items():
-        kind = name.lower()
-        secret = "Bearer ***" if kind == "authorization" else "***"
-        headers[name] = secret if kind in _SECRET_HEADERS else clean(value, key)
-    return headers
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+    return {name: _SECRETS.get(name.lower()) or clean(value, key) for name, value in headers}
 
 
 def save(exchanges: Iterable[Exchange], path: str | Path) -> None:
@@ -107,23 +102,6 @@ def json_line(exchange: Exchange) -> str:
     return json.dumps(exchange.as_dict(), ensure_ascii=False) + "\n"
 
 
-def load(path: str | Path) -> list[Exchange]:
-    """Read a ``.jsonl`` file of exchanges; WireFileProblem names the line that can't be read."""
-    found = []
-    for number, text in enumerate(read_text(Path(path), _LARGEST_FILE).split("\n"), 1):
-        try:
-            line = json.loads(text or "null")
-            if line is None:
-                continue
-            sent, got = line["request"], line["response"]
-            request = (line["purpose"], sent["method"], sent["url"], sent["headers"], sent["body"])
-            response = (got["status"], got["headers"], got["body"], line["usage"], line["seconds"])
-        except (ValueError, TypeError, LookupError) as error:
-            raise WireFileProblem(f"{Path(path).name}, line {number}, is no exchange: remove it.") from error
-        found.append(Exchange(*request, *response, error=line.get("error", "")))
-    return found
-
-
 def to_har(exchanges: Iterable[Exchange]) -> dict[str, Any]:
     """Return exchanges as an HTTP archive (HAR 1.2), which a browser's network panel can import."""
     creator = {"name": "hxmem", "version": "1"}
@@ -132,15 +110,15 @@ def to_har(exchanges: Iterable[Exchange]) -> dict[str, Any]:
 
 def _entry(exchange: Exchange) -> dict[str, Any]:
     body = json.dumps(exchange.body, ensure_ascii=False)
-    answer = exchange.answer if isinstance(exchange.answer, str) else json.dumps(exchange.answer, ensure_ascii=False)
-    kind = "text/plain" if isinstance(exchange.answer, str) else "application/json"  # streams are put together again
+    text, kind = exchange.answer, "text/plain"
+    if not isinstance(text, str):  # a stream is put together again
+        text, kind = json.dumps(text, ensure_ascii=False), "application/json"
     time = round(exchange.seconds * 1000, 3)
-    common = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1}  # -1: not known, says HAR 1.2
-    request = {"method": exchange.method, "url": exchange.url, "queryString": [], "bodySize": len(body.encode())}
-    request |= {"headers": _pairs(exchange.request_headers), "postData": {"mimeType": "application/json", "text": body}}
-    response = {"status": exchange.status, "statusText": "", "redirectURL": "", "bodySize": -1}
-    response |= {"headers": _pairs(exchange.response_headers)}
-    response |= {"content": {"size": len(answer.encode()), "mimeType": kind, "text": answer}}
+    common = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}  # -1: not known, says HAR
+    request = {"method": exchange.method, "url": exchange.url, "headers": _pairs(exchange.request_headers)}
+    request |= {"queryString": [], "postData": {"mimeType": "application/json", "text": body}}
+    response = {"status": exchange.status, "statusText": "", "headers": _pairs(exchange.response_headers)}
+    response |= {"redirectURL": "", "content": {"size": len(text.encode()), "mimeType": kind, "text": text}}
     entry = {"startedDateTime": exchange.started or "1970-01-01T00:00:00.000Z", "time": time, "cache": {}}
     entry |= {"request": common | request, "response": common | response}
     note = f"{exchange.purpose}: {exchange.error}" if exchange.error else exchange.purpose

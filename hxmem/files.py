@@ -12,6 +12,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from hxmem.text import edge, unix_lines
+
 MAX_NAME_BYTES = 200  # file systems allow 255; the rest is room for an ending and a version
 NEW_FILE_MODE = 0o600  # notes are private
 _JOINER = "\u200d"  # ties emoji such as families together
@@ -80,11 +82,7 @@ def _keeps(char: str) -> bool:
 
 def _cut(text: str, size: int) -> str:
     """Return at most `size` bytes of `text`, not cut inside a letter with marks or a joined emoji."""
-    end = len(text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
-    for _ in range(16):  # a longer pile of marks is cut anyway
-        extends = end < len(text) and unicodedata.category(text[end]) in ("Mn", "Mc", "Me", "Sk")
-        end -= extends or (end < len(text) and _JOINER in text[end - 1 : end + 1])
-    return text[:end]
+    return text[: edge(text, len(text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")), -1)]
 
 
 def _digest(text: str) -> str:
@@ -110,7 +108,7 @@ def write_atomic(path: Path, text: str) -> None:
     A killed process may leave a file named `.*.tmp`, which nobody reads.
     """
     try:
-        data = text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8")
+        data = unix_lines(text).encode("utf-8")
         handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
         temporary = Path(name)
         try:
@@ -151,12 +149,11 @@ def read_text(path: Path, limit: int) -> str:
                 raise Unreadable(f"{path.name} is not a regular file: move it away.")
             if info.st_size > limit:
                 raise Unreadable(f"{path.name} has {info.st_size:,} bytes, over {limit:,}: shorten or move it.")
-            text = file.read().decode("utf-8-sig")
+            return unix_lines(file.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise Unreadable(f"{path.name} is not UTF-8 (byte {error.start}): save it as UTF-8.") from error
     except (OSError, ValueError) as error:
         raise Unreadable(f"{path.name} can't be read ({getattr(error, 'strerror', error)}).") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 @contextlib.contextmanager
@@ -178,7 +175,5 @@ def lock(path: Path, timeout: float = 10) -> Iterator[None]:
 def find_root(start: str | Path) -> Path:
     """Return the nearest folder from `start` upwards that holds .harnessx or .git, else `start`."""
     here = Path(start).resolve()
-    for folder in (here, *here.parents):
-        if (folder / ".harnessx").is_dir() or (folder / ".git").exists():
-            return folder
-    return here
+    marked = (path for path in (here, *here.parents) if (path / ".harnessx").is_dir() or (path / ".git").exists())
+    return next(marked, here)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from hxmem.text import whole
+
 T = TypeVar("T")
 MAX_TRIES = 1_000  # brackets that turn out to be no JSON: with more of them the reply is refused
 _START = re.compile(r"""\[(?=\s*(?:["\[\]{\d-]|true|false|null|\Z))|\{(?=\s*(?:["}]|\Z))""")
@@ -104,7 +106,7 @@ def _last(values: Sequence[Any], problem: str, fits: Callable[[Any], T]) -> Pars
 
 def _values(text: str) -> tuple[list[Any], str]:
     """Return the outermost arrays and objects in a text, and what is broken in it, if anything."""
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip("\ufeff \t\r\n`")
+    text = whole(text).strip("\ufeff \t\r\n`")
     if thinking := _THINKING.match(text):
         if not thinking[1]:
             return [], "the reply is cut off in its thinking part"

@@ -1,4 +1,4 @@
-"""Splits text into tokens for searching, estimates model tokens, and cuts and compares texts."""
+"""Splits text into tokens for searching, estimates model tokens, and cuts, mends and compares texts."""
 
 import re
 import unicodedata
@@ -95,19 +95,33 @@ def cut_middle(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     room = max(0, limit - len(_CUT))
-    head, tail = room - room // 2, len(text) - room // 2
-    while _inside(text, head):
-        head -= 1
-    while _inside(text, tail):
-        tail += 1
+    head, tail = edge(text, room - room // 2, -1), edge(text, len(text) - room // 2, 1)
     return text[:head] + _CUT[: max(0, limit)] + text[tail:]
 
 
-def _inside(text: str, at: int) -> bool:
-    # Whether a cut here would part an accent, a vowel sign or a joined emoji from its base.
-    if not 0 < at < len(text):
-        return False
-    return unicodedata.category(text[at])[0] == "M" or bool(_INVISIBLE.match(text, at)) or text[at - 1] == "\u200d"
+def edge(text: str, at: int, step: int) -> int:
+    """The place from `at` on, 16 steps at most, where a cut parts no accent, vowel sign or joined emoji from its base."""
+    for _ in range(16):
+        if not 0 < at < len(text):
+            break
+        if unicodedata.category(text[at])[0] != "M" and not _INVISIBLE.match(text, at) and text[at - 1] != "\u200d":
+            break
+        at += step
+    return at
+
+
+def unix_lines(text: str) -> str:
+    """The text with every line end as LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def whole(text: str) -> str:
+    r"""The text with halves of a character joined, or where the other half is missing, which UTF-8 can't write, replaced.
+
+    >>> whole("\ud83d\ude00"), whole("\ud83d!")
+    ('😀', '\ufffd!')
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def squash(text: str) -> str:

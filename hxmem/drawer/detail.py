@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hxmem.drawer.front_matter import OURS, Handler, Unreadable, read_header, scalar
+from hxmem.text import unix_lines
 
 MEMORY_TYPES = ("user", "feedback", "project", "reference")
 DEFAULT_TYPE = "project"
@@ -88,7 +89,7 @@ def render(memory: Memory) -> str:
 
 def tidy(body: str) -> str:
     """A body as it is stored: LF line ends, no blank lines around it, the first line's indent kept."""
-    lines = body.replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
+    lines = unix_lines(body).rstrip().split("\n")
     while len(lines) > 1 and not lines[0].strip():
         lines.pop(0)
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The words that drive the drawer: sentences from `prompts.zh.toml` and `prompts.en.toml`, and labels, the same in both."""
+"""The words that drive the drawer: sentences in two files, `prompts.zh.toml` and `prompts.en.toml`, and labels."""
 
 import os
 import tomllib

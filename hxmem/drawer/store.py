@@ -12,6 +12,7 @@ from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, same
 from hxmem.drawer.index import INDEX_FILE, foreign_lines, within_budget
 from hxmem.drawer.keywords import Hit, Keywords
 from hxmem.files import FileProblem, inside, lock, read_text, safe_name, write_atomic
+from hxmem.text import whole
 
 TRUST_FOLDER_ABOVE = 256  # files: above this a write trusts the folder's own time stamp instead of asking each file
 
@@ -196,13 +197,8 @@ class MemoryStore:
 
 def _clean(memory: Memory) -> tuple[Memory, tuple[str, ...]]:
     """The memory as it may be stored: its type known, its text tidy, its credentials masked."""
-    name, description, body = (mask(_scrub(text)) for text in (memory.name, memory.description, memory.body))
+    name, description, body = (mask(whole(text)) for text in (memory.name, memory.description, memory.body))
     kinds = tuple(dict.fromkeys(name.found + description.found + body.found))
     kind = memory.type if memory.type in MEMORY_TYPES else DEFAULT_TYPE
     stem = safe_name(name.text.strip(), fallback=description.text)
     return Memory(stem, kind, description.text.strip(), tidy(body.text), "", memory.extra), kinds
-
-
-def _scrub(text: str) -> str:
-    """Half of a surrogate pair can't be written as UTF-8: it becomes the replacement sign."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

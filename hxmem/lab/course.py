@@ -79,6 +79,11 @@ class Lesson:
         """Run `hx` in a new process, in the lesson's folder; returns what it printed, with the folder as `<folder>`."""
         return self.run(sys.executable, "-m", "hxmem", *words)
 
+    def wire(self, file: str) -> list[dict[str, Any]]:
+        """The request bodies in a file that `hx agent --wire` wrote in the lesson's folder, in their order."""
+        lines = (self.root / file).read_text("utf-8").splitlines()
+        return [json.loads(line)["request"]["body"] for line in lines]
+
     def run(self, *command: str) -> str:
         """Run a command in the lesson's folder; the lines that name the server are left out."""
         env = {**os.environ, "PYTHONIOENCODING": "utf-8", "HXMEM_LANG": self.lang}
