@@ -1,8 +1,9 @@
 """The loop of an agent: hooks, sections, requests, tool calls and permissions, for one task at a time."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,20 +78,19 @@ class Agent:
 
         before = len(self.client.exchanges)
         session = Session(self.root, self.lang, task, self._asker, notify)
-        self._each(session, "SessionStart", lambda plugin: plugin.session_start(session))
+        self._each("session_start", session)
         notify(f"[HOOK] UserPromptSubmit cwd={self.root}")
-        blocks = self._each(session, "UserPromptSubmit", lambda plugin: plugin.user_prompt_submit(session))
+        block = "\n\n".join(block for block in self._each("user_prompt_submit", session) if block)
         tools = self._offered(session)
-        block = "\n\n".join(block for block in blocks if block)
         session.messages = [self._system(session), *history, {"role": "user", "content": with_recall(block, task)}]
         text = self._answer(session, tools)
         self._show(text)
         notify(f"[HOOK] Stop: turns={session.turns}, tool_calls={session.tool_calls}, blocked={session.blocked}")
-        self._each(session, "Stop", lambda plugin: plugin.stop(session))
-        self._each(session, "SessionEnd", lambda plugin: plugin.session_end(session))
-        exchanges = self.client.exchanges[before:]
+        self._each("stop", session)
+        self._each("session_end", session)
         counts = (session.turns, session.tool_calls, session.blocked)
-        return AgentResult(text, *counts, exchanges, tuple(notices), tuple(session.messages), self.root)
+        exchanges, messages = self.client.exchanges[before:], tuple(session.messages)
+        return AgentResult(text, *counts, exchanges, tuple(notices), messages, self.root)
 
     def _answer(self, session: Session, tools: Mapping[str, Tool]) -> str:
         """Ask until an answer comes without tool calls, at most `MAX_TOOL_ROUNDS` times with them."""
@@ -111,21 +111,19 @@ class Agent:
         return text
 
     def _request(self, session: Session, tools: Mapping[str, Tool]) -> Reply:
-        schemas = [tool.schema() for tool in tools.values()] or None
-        self._each(session, "BeforeRequest", lambda plugin: plugin.before_request(session))
+        schemas = [tool.schema() for tool in tools.values()]
+        self._each("before_request", session)
         try:
             return self.client.chat(session.messages, tools=schemas, purpose="answer")
-        except ContextOverflow as overflow:
-            error = overflow  # the name that `as` binds ends with this block, the hooks below need it
-            if not any(self._each(session, "ContextOverflow", lambda plugin: plugin.context_overflow(session, error))):
+        except ContextOverflow as error:
+            if not any(self._each("context_overflow", session, error)):
                 raise
-            return self.client.chat(session.messages, tools=schemas, purpose="answer")
+        return self.client.chat(session.messages, tools=schemas, purpose="answer")
 
     def _call(self, session: Session, tools: Mapping[str, Tool], call: ToolCall) -> str:
         """The result of one tool call as the model reads it; a refusal or an error is a sentence too."""
         session.tool_calls += 1
-        refusal = self._refusal(session, tools, call)
-        if refusal:
+        if refusal := self._refusal(session, tools, call):
             session.blocked += 1
             return f"Refused: {refusal}"
         arguments, reason = call.parse()
@@ -138,57 +136,49 @@ class Agent:
         except Exception as error:  # a tool's own fault: the model reads it, the run goes on
             return f"Error: {call.name} failed ({type(error).__name__}: {error})"
         for plugin in self.plugins:
-            try:
-                result = plugin.post_tool_use(session, call, result)
-            except Exception as error:
-                self._report(session, "PostToolUse", plugin, error)
+            result = self._hook(plugin, "post_tool_use", session, call, result, otherwise=result)
         return result
 
     def _refusal(self, session: Session, tools: Mapping[str, Tool], call: ToolCall) -> str:
-        """Why this call may not run: the permission table, the person at the terminal, or a plugin; "" lets it run."""
+        """Why this call may not run, "" if it may."""
         tool = tools.get(call.name)
-        permission = self._permissions.get(call.name, tool.permission if tool else "deny")
-        if tool is None or permission not in ("allow", "ask"):
+        permission = self._permission(tool) if tool else "deny"
+        if permission not in ("allow", "ask"):
             return f"the tool {call.name} is not allowed here."
-        for plugin in self.plugins:
-            try:
-                if reason := plugin.pre_tool_use(session, call):
-                    return reason
-            except Exception as error:  # a guard that can't judge must not let a call through
-                self._report(session, "PreToolUse", plugin, error)
-                return f"the check of {plugin.name} failed."
+        for plugin in self.plugins:  # a guard that can't judge must not let a call through
+            failed = f"the check of {plugin.name} failed."
+            if reason := self._hook(plugin, "pre_tool_use", session, call, otherwise=failed):
+                return str(reason)
         if permission == "ask" and not (self._confirm and self._confirm(f"{call.name} {call.arguments}")):
             return f"{call.name} needs a person's consent, and none was given."
         return ""
 
     def _offered(self, session: Session) -> dict[str, Tool]:
         """The tools of the agent and of its plugins, without those that are denied."""
-        extra = self._each(session, "Tools", lambda plugin: tuple(plugin.tools(session)))
-        tools = {tool.name: tool for tool in (*self._tools, *(tool for tools in extra for tool in tools))}
-        return {n: tool for n, tool in tools.items() if self._permissions.get(n, tool.permission) != "deny"}
+        tools = [*self._tools, *chain.from_iterable(self._each("tools", session))]
+        return {tool.name: tool for tool in tools if self._permission(tool) != "deny"}
+
+    def _permission(self, tool: Tool) -> str:
+        return self._permissions.get(tool.name, tool.permission)
 
     def _system(self, session: Session) -> Message:
-        parts = [
-            part for parts in self._each(session, "Sections", lambda p: tuple(p.sections(session))) for part in parts
-        ]
-        parts.append(Section(0, RULES.get(session.lang, RULES["zh"])))
-        return {
-            "role": "system",
-            "content": "\n\n".join(part.text for part in sorted(parts, key=lambda part: part.order)),
-        }
+        rules = Section(0, RULES.get(session.lang, RULES["zh"]))
+        sections = [rules, *chain.from_iterable(self._each("sections", session))]
+        return {"role": "system", "content": "\n\n".join(s.text for s in sorted(sections, key=lambda s: s.order))}
 
     def _asker(self, purpose: str) -> Ask:
         return lambda messages: self.client.ask(messages, purpose=purpose, attempts=SIDE_ATTEMPTS.get(purpose))
 
-    def _each(self, session: Session, hook: str, do: Callable[[Plugin], Any]) -> list[Any]:
-        """What each plugin returns; one that fails is reported in a line and left out."""
-        results = []
-        for plugin in self.plugins:
-            try:
-                results.append(do(plugin))
-            except Exception as error:
-                self._report(session, hook, plugin, error)
-        return results
+    def _each(self, hook: str, session: Session, *arguments: Any) -> list[Any]:
+        """What the hook of each plugin returns."""
+        return [self._hook(plugin, hook, session, *arguments, otherwise=()) for plugin in self.plugins]
 
-    def _report(self, session: Session, hook: str, plugin: Plugin, error: Exception) -> None:
-        session.notify(f"[HOOK] {hook} of {plugin.name} failed: {error or type(error).__name__}")
+    def _hook(self, plugin: Plugin, hook: str, session: Session, *arguments: Any, otherwise: Any) -> Any:
+        """What one hook of one plugin returns; one that fails is reported in a line."""
+        try:
+            found = getattr(plugin, hook)(session, *arguments)
+            return list(found) if isinstance(found, Iterator) else found  # a generator fails only when it is read
+        except Exception as error:
+            name = hook.title().replace("_", "")
+            session.notify(f"[HOOK] {name} of {plugin.name} failed: {error or type(error).__name__}")
+            return otherwise

@@ -1,13 +1,16 @@
-"""The answers of a server: replies with text and tool calls, from one JSON body or from the chunks of a stream."""
+"""From bytes to a reply: the events of a stream, the answer they make, and the reply with text and tool calls in it."""
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from hxmem.errors import BadReply, unfinished
 from hxmem.exchanges import clean, dig
 
 Message = dict[str, Any]
+DONE = "[DONE]"  # the data of a stream's last event
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,8 @@ class Reply:
 
 def read_reply(answer: Any) -> Reply:
     """Return the reply that a chat.completion holds; the ChatError says what is wrong with one that can't be used."""
-    said, finish = (
-        dig(answer, "choices", 0, "message", kind=dict),
-        dig(answer, "choices", 0, "finish_reason", kind=object),
-    )
+    choice = dig(answer, "choices", 0, kind=dict) or {}
+    said, finish = dig(choice, "message", kind=dict), choice.get("finish_reason")
     if not said:
         raise BadReply("The answer is not one of a chat server: check DEEPSEEK_BASE_URL.", 200)
     text, reasoning = dig(said, "content", kind=str) or "", dig(said, "reasoning_content", kind=str)
@@ -66,6 +67,29 @@ def _tool_call(call: Any, number: int) -> ToolCall:
     raw = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False)
     call_id = dig(call, "id", kind=str) or f"call_{number}"  # looser servers send none
     return ToolCall(call_id, dig(call, "function", "name", kind=str) or "", raw)
+
+
+def events(chunks: Iterable[bytes]) -> Iterator[str]:
+    r"""Yield the data of each event up to ``[DONE]``, which is missing at the end when the bytes stopped early.
+
+    Bytes are cut at ``\n`` only and decoded a whole line at a time: no character is torn, and U+2028 ends no line.
+
+    >>> list(events([b": keep-alive\n\nda", b"ta: 1\r\n\r\n", b"data: [DONE]"]))
+    ['1', '[DONE]']
+    """
+    tail, data = b"", list[str]()
+    for chunk in chain(chunks, [b"\n"]):
+        *lines, tail = (tail + chunk).split(b"\n")
+        for raw in lines:
+            line = raw.decode("utf-8-sig", "replace").removesuffix("\r")
+            if line.startswith("data:"):
+                data.append(line[5:].removeprefix(" "))
+            if data == [DONE]:
+                yield DONE
+                return
+            if not line:
+                yield from ["\n".join(data)] if any(data) else []
+                data = []
 
 
 def delta_text(chunk: Any) -> str:

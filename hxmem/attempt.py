@@ -9,10 +9,9 @@ from typing import Any
 
 import httpx
 
-from hxmem.answers import Message, assemble, delta_text
+from hxmem.answers import DONE, Message, assemble, delta_text, events
 from hxmem.errors import BadReply, ChatError, StreamCut, TimedOut, broken, refusal
 from hxmem.exchanges import Exchange, clean, dig, masked_headers
-from hxmem.sse import DONE, events
 
 OnText = Callable[[str], object] | None
 

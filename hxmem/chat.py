@@ -1,7 +1,6 @@
 """The wire client: one POST to /chat/completions, blocking or streamed, tried again where that can help."""
 
 import contextlib
-import ipaddress
 import logging
 import os
 import random
@@ -25,7 +24,7 @@ DEFAULT_MODEL = "deepseek-flash"
 DEFAULT_BASE_URL = "https://api.deepseek.com"
 Messages = Sequence[Message]
 Tools = Sequence[Mapping[str, Any]] | None
-Tries = int | None
+_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
 class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
@@ -94,11 +93,16 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
         """Every attempt so far, failed ones too, in the order in which they ended."""
-        with self._lock:
-            return tuple(self._exchanges)
+        return tuple(self._exchanges)
 
     def chat(
-        self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", attempts: Tries = None, **fields: Any
+        self,
+        messages: Messages,
+        *,
+        tools: Tools = None,
+        purpose: str = "answer",
+        attempts: int | None = None,
+        **fields: Any,
     ) -> Reply:
         """Ask for one whole answer; ``fields`` are further fields of the body. Raises a ChatError."""
         body = self._body(messages, tools, fields) | {"stream": False}
@@ -111,7 +115,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         body = self._body(messages, tools, fields) | {"stream": True, "stream_options": {"include_usage": True}}
         return self._call(body, purpose, None, on_text)
 
-    def ask(self, messages: Messages, purpose: str = "ask", attempts: Tries = None) -> str:
+    def ask(self, messages: Messages, purpose: str = "ask", attempts: int | None = None) -> str:
         """Return the text of one answer: all that the drawer needs of a model."""
         return self.chat(messages, purpose=purpose, attempts=attempts).text
 
@@ -122,7 +126,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         sent: Message = clean({name: value for name, value in body.items() if value is not None})
         return sent
 
-    def _call(self, body: Message, purpose: str, attempts: Tries, on_text: OnText) -> Reply:
+    def _call(self, body: Message, purpose: str, attempts: int | None, on_text: OnText) -> Reply:
         deadline, tries, number = self._clock() + self._timeout.total, attempts or self._attempts, 1
         while True:
             attempt = Attempt(body, self._key, self._clock, deadline, on_text, begun=self._clock())
@@ -185,17 +189,12 @@ def _endpoint(base_url: str) -> httpx.URL:
 def _http_client(url: httpx.URL, key: str, transport: httpx.BaseTransport | None) -> httpx.Client:
     headers = {"User-Agent": "hxmem", "Content-Type": "application/json"}
     headers |= {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        loopback = url.host == "localhost" or ipaddress.ip_address(url.host).is_loopback
-    except ValueError:
-        loopback = False
+    trust_env = not _LOOPBACK.fullmatch(url.host)  # a proxy of the environment can't reach this machine's own servers
     logging.getLogger("httpcore.http11").addFilter(_without_headers)  # adding it twice changes nothing
-    try:  # a proxy of the environment can't reach this machine's own servers
-        return httpx.Client(headers=headers, transport=transport, trust_env=not loopback, verify=url.scheme == "https")
+    try:
+        return httpx.Client(headers=headers, transport=transport, trust_env=trust_env, verify=url.scheme == "https")
     except (ImportError, ValueError) as error:
-        raise BadSetting(
-            "The proxy of HTTPS_PROXY or ALL_PROXY can't be used: unset it, or name an http one."
-        ) from error
+        raise BadSetting("HTTPS_PROXY or ALL_PROXY can't be used: unset it, or name an http proxy.") from error
 
 
 def _without_headers(record: logging.LogRecord) -> bool:

@@ -11,7 +11,6 @@ from hxmem.exchanges import dig
 class ChatError(Exception):
     """A request without a usable answer; the text is one sentence that says what to do."""
 
-    fatal = False  # the same request can't succeed
     transient = False  # another try may succeed
 
     def __init__(self, sentence: str, status: int | None = None) -> None:
@@ -19,15 +18,11 @@ class ChatError(Exception):
         self.status = status
 
 
-class _Fatal(ChatError):
-    fatal = True
-
-
 class _Transient(ChatError):
     transient = True
 
 
-class BadSetting(_Fatal):
+class BadSetting(ChatError):
     """The base URL, the key or the proxy settings can't be used."""
 
 
@@ -35,15 +30,15 @@ class MissingKey(BadSetting):
     """DeepSeek needs a key and there is none."""
 
 
-class WrongKey(_Fatal):
+class WrongKey(ChatError):
     """The server refuses the key (401, 403)."""
 
 
-class NoBalance(_Fatal):
+class NoBalance(ChatError):
     """The account has no money left (402)."""
 
 
-class BadRequest(_Fatal):
+class BadRequest(ChatError):
     """The server can't use this request (400, 404, 422)."""
 
 
@@ -94,6 +89,7 @@ _BY_STATUS: dict[int, tuple[type[ChatError], str]] = {
     404: (BadRequest, "The server has nothing at this address: check DEEPSEEK_BASE_URL"),
     413: (ContextOverflow, "The request is too large: shorten the conversation"),
     429: (RateLimited, "Too many requests: wait a little, send fewer at once, or top up the account"),
+    500: (ServerBusy, "The server is too busy or has failed: try again later"),
 }
 _BY_TYPE = {"authentication_error": 401, "rate_limit_error": 429, "service_unavailable_error": 503, "server_error": 500}
 _OVERFLOW = re.compile(
@@ -114,14 +110,10 @@ def refusal(status: int, answer: Any, model: str) -> ChatError:
     if 200 <= status < 300:
         in_words = 402 if "insufficient balance" in said.lower() else 400
         status = code if isinstance(code, int) else _BY_TYPE.get(kind or "", in_words)
-    moved = 300 <= status < 400 or status == 405
-    failure, sentence = _BY_STATUS.get(
-        404 if moved else status, (BadRequest, "The server can't use this request: change it")
-    )
+    case = 500 if status >= 500 else 404 if 300 <= status < 400 or status == 405 else status  # 3xx: a moved address
+    failure, sentence = _BY_STATUS.get(case, (BadRequest, "The server can't use this request: change it"))
     names = ""
-    if status >= 500:
-        failure, sentence = ServerBusy, "The server is too busy or has failed: try again later"
-    elif failure is BadRequest and _OVERFLOW.search(f"{said} {kind} {code}"):
+    if failure is BadRequest and _OVERFLOW.search(f"{said} {kind} {code}"):
         failure, sentence = ContextOverflow, "The messages are too long for the model: shorten the conversation"
     elif failure is BadRequest and (found := _NO_MODEL.search(f"{said} {code}")):
         names = (found["names"] or "")[:240]

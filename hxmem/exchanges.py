@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from hxmem.files import FileProblem, write_atomic
 from hxmem.text import whole
 
-_SECRETS = dict.fromkeys(("proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie"), "***")
-_SECRETS["authorization"] = "Bearer ***"
+_SECRET_HEADERS = ("proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie")
+_MASKED = dict.fromkeys(_SECRET_HEADERS, "***") | {"authorization": "Bearer ***"}
 _SHORTEST_KEY = 8  # local servers take any word, such as "none", as a key: masking that would eat ordinary text
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def clean(value: Any, key: str = "") -> Any:
 def masked_headers(raw: Iterable[tuple[bytes, bytes]], key: str = "") -> dict[str, str]:
     """Return headers as text, with keys and cookies masked whole."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
-    return {name: _SECRETS.get(name.lower()) or clean(value, key) for name, value in headers}
+    return {name: _MASKED.get(name.lower()) or clean(value, key) for name, value in headers}
 
 
 def save(exchanges: Iterable[Exchange], path: str | Path) -> None:
@@ -115,10 +115,11 @@ def _entry(exchange: Exchange) -> dict[str, Any]:
         text, kind = json.dumps(text, ensure_ascii=False), "application/json"
     time = round(exchange.seconds * 1000, 3)
     common = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}  # -1: not known, says HAR
-    request = {"method": exchange.method, "url": exchange.url, "headers": _pairs(exchange.request_headers)}
-    request |= {"queryString": [], "postData": {"mimeType": "application/json", "text": body}}
-    response = {"status": exchange.status, "statusText": "", "headers": _pairs(exchange.response_headers)}
-    response |= {"redirectURL": "", "content": {"size": len(text.encode()), "mimeType": kind, "text": text}}
+    request: dict[str, Any] = {"method": exchange.method, "url": exchange.url, "queryString": []}
+    request |= {"headers": _pairs(exchange.request_headers), "postData": {"mimeType": "application/json", "text": body}}
+    response: dict[str, Any] = {"status": exchange.status, "statusText": "", "redirectURL": ""}
+    content = {"size": len(text.encode()), "mimeType": kind, "text": text}
+    response |= {"headers": _pairs(exchange.response_headers), "content": content}
     entry = {"startedDateTime": exchange.started or "1970-01-01T00:00:00.000Z", "time": time, "cache": {}}
     entry |= {"request": common | request, "response": common | response}
     note = f"{exchange.purpose}: {exchange.error}" if exchange.error else exchange.purpose

@@ -100,7 +100,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def edge(text: str, at: int, step: int) -> int:
-    """The place from `at` on, 16 steps at most, where a cut parts no accent, vowel sign or joined emoji from its base."""
+    """The place from `at` on, in at most 16 steps, where a cut parts no accent, vowel sign or joined emoji."""
     for _ in range(16):
         if not 0 < at < len(text):
             break
@@ -116,7 +116,7 @@ def unix_lines(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    r"""The text with halves of a character joined, or where the other half is missing, which UTF-8 can't write, replaced.
+    r"""The text with halves of a character joined, and one without its other half, which UTF-8 can't write, replaced.
 
     >>> whole("\ud83d\ude00"), whole("\ud83d!")
     ('😀', '\ufffd!')

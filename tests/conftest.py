@@ -2,7 +2,6 @@
 
 import os
 
-import pytest
 from hypothesis import settings
 
 settings.register_profile("hxmem", deadline=None, derandomize=True)  # no clock, no luck: the same examples each time
@@ -13,13 +12,7 @@ SETTINGS = ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "DEEPSEEK_MODEL", "HXMEM_LA
 
 def pytest_configure(config):
     """Cells of a notebook take no fixtures: what they must find is set here, before any kernel starts."""
-    if "live" not in (config.option.markexpr or ""):
+    if config.option.markexpr != "live":
         for name in SETTINGS:
             os.environ.pop(name, None)
     os.environ["HXMEM_STATIC"] = "1"
-
-
-@pytest.fixture(autouse=True)
-def _short_waits(monkeypatch):
-    """No test waits for the pauses between tries of the wire client."""
-    monkeypatch.setenv("PYTHONIOENCODING", "utf-8")

@@ -100,7 +100,7 @@ def test_an_unknown_type_becomes_project(store):
     assert store.get("tea").type == "project"
 
 
-HOSTILE = [
+HOSTILE = ["tea.md", 
     "../../x",
     "/etc/x",
     "..\\x",

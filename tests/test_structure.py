@@ -15,7 +15,7 @@ PACKAGE = ROOT / "hxmem"
 # Each room imports only rooms that stand above it in this list, so there are no circles.
 FLOORS = [
     "text", "ranking", "credentials", "replies", "files", "classroom",
-    "sse", "exchanges", "errors", "answers", "attempt", "chat", "plugins", "tools",
+    "exchanges", "errors", "answers", "attempt", "chat", "plugins", "tools",
     "drawer.front_matter", "drawer.detail", "drawer.index", "drawer.keywords", "drawer.folder", "drawer.store",
     "drawer.prompts", "drawer.recall", "drawer.catalog", "drawer.extraction", "drawer.plugin",
     "agent",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hxmem.classroom.cues import pattern
 
+LONGEST = 300  # characters; what is longer is a pasted text and no note
 QUOTED = r"“[^”]*”|「[^」]*」|《[^》]*》|\"[^\"]*\"|`[^`]*`|(?<!\w)'[^'\n]+'(?!\w)"
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.S)
 _MARKER = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
@@ -50,7 +51,7 @@ def statements(text: str) -> list[Statement]:
     []
     """
     found: list[Statement] = []
-    said = sentences(text)
+    said = [sentence for sentence in sentences(text) if len(sentence) <= LONGEST]
     tasks = [is_question(sentence) or bool(pattern("task").search(_opened(sentence))) for sentence in said]
     told = False  # a line such as "Remember three things:" covers the lines after it
     for number, sentence in enumerate(said):

@@ -200,5 +200,5 @@ def _clean(memory: Memory) -> tuple[Memory, tuple[str, ...]]:
     name, description, body = (mask(whole(text)) for text in (memory.name, memory.description, memory.body))
     kinds = tuple(dict.fromkeys(name.found + description.found + body.found))
     kind = memory.type if memory.type in MEMORY_TYPES else DEFAULT_TYPE
-    stem = safe_name(name.text.strip(), fallback=description.text)
+    stem = safe_name(name.text.strip().removesuffix(".md"), fallback=description.text)
     return Memory(stem, kind, description.text.strip(), tidy(body.text), "", memory.extra), kinds

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 from hxmem.files import FileProblem
-from hxmem.lab.course import data_folder, lessons_folder
+from hxmem.lab.course import lessons_folder
 
 COPY = "hxmem-lessons"
 
@@ -23,6 +24,8 @@ def open_lab(port: int, browser: bool = True) -> int:
     command = [sys.executable, "-m", "jupyterlab", f"--port={port}", f"--ServerApp.root_dir={folder}"]
     first = "00_forget_and_remember.ipynb"
     command += [f"--LabApp.default_url=/lab/tree/{first}"] if browser else ["--no-browser"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")  # in a container there is often no other user; the server listens on loopback only
     return subprocess.call(command)
 
 
@@ -40,5 +43,4 @@ def working_copy(here: Path) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         if not copy.exists():
             shutil.copyfile(source, copy)
-    shutil.copytree(data_folder(), target / "data", dirs_exist_ok=True)
     return target
