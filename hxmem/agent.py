@@ -167,11 +167,11 @@ class Agent:
         return {"role": "system", "content": "\n\n".join(s.text for s in sorted(sections, key=lambda s: s.order))}
 
     def _asker(self, purpose: str) -> Ask:
-        return lambda messages: self.client.ask(messages, purpose=purpose, attempts=SIDE_ATTEMPTS.get(purpose))
+        return lambda messages: self.client.ask(messages, purpose=purpose, attempts=SIDE_ATTEMPTS.get(purpose, 0))
 
     def _each(self, hook: str, session: Session, *arguments: Any) -> list[Any]:
-        """What the hook of each plugin returns."""
-        return [self._hook(plugin, hook, session, *arguments, otherwise=()) for plugin in self.plugins]
+        """What the hook of each plugin returns, () for nothing."""
+        return [self._hook(plugin, hook, session, *arguments, otherwise=()) or () for plugin in self.plugins]
 
     def _hook(self, plugin: Plugin, hook: str, session: Session, *arguments: Any, otherwise: Any) -> Any:
         """What one hook of one plugin returns; one that fails is reported in a line."""

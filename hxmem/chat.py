@@ -53,9 +53,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         self.url, self.model = str(url), model
         self.server = server or ("deepseek" if f".{url.host}".endswith(".deepseek.com") else "other")
         if self.server == "deepseek" and not self._key:
-            raise MissingKey(
-                f"{url.host} needs a key: set DEEPSEEK_API_KEY, or unset DEEPSEEK_BASE_URL to use the classroom."
-            )
+            raise MissingKey(f"{url.host} needs a key: set DEEPSEEK_API_KEY, or unset DEEPSEEK_BASE_URL (classroom).")
         if thinking == "auto":
             thinking = None if self.server == "other" else "disabled"
         self._thinking = {"type": thinking} if thinking else None
@@ -96,13 +94,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         return tuple(self._exchanges)
 
     def chat(
-        self,
-        messages: Messages,
-        *,
-        tools: Tools = None,
-        purpose: str = "answer",
-        attempts: int | None = None,
-        **fields: Any,
+        self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", attempts: int = 0, **fields: Any
     ) -> Reply:
         """Ask for one whole answer; ``fields`` are further fields of the body. Raises a ChatError."""
         body = self._body(messages, tools, fields) | {"stream": False}
@@ -113,9 +105,9 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
     ) -> Reply:
         """Ask for one answer in pieces, each given to ``on_text``; once text was shown, nothing is tried again."""
         body = self._body(messages, tools, fields) | {"stream": True, "stream_options": {"include_usage": True}}
-        return self._call(body, purpose, None, on_text)
+        return self._call(body, purpose, 0, on_text)
 
-    def ask(self, messages: Messages, purpose: str = "ask", attempts: int | None = None) -> str:
+    def ask(self, messages: Messages, purpose: str = "ask", attempts: int = 0) -> str:
         """Return the text of one answer: all that the drawer needs of a model."""
         return self.chat(messages, purpose=purpose, attempts=attempts).text
 
@@ -126,7 +118,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         sent: Message = clean({name: value for name, value in body.items() if value is not None})
         return sent
 
-    def _call(self, body: Message, purpose: str, attempts: int | None, on_text: OnText) -> Reply:
+    def _call(self, body: Message, purpose: str, attempts: int, on_text: OnText) -> Reply:
         deadline, tries, number = self._clock() + self._timeout.total, attempts or self._attempts, 1
         while True:
             attempt = Attempt(body, self._key, self._clock, deadline, on_text, begun=self._clock())

@@ -13,15 +13,11 @@ _SHAPES = (  # kind, expression; its group, if any, is the credential
     ("private key", r"(?s)-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----.*?(?:-----END [^-\n]{0,60}-----|\Z)"),
     ("password", r"(?i)(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s/@:]{0,100}:(?![$<{*\[])([^\s/]{1,200})@"),
     ("API key", r"(?<![\w-])[spr]k[-_](?=[\w-]{0,40}?(?:(?=[A-Za-z]{0,7}\d)[A-Za-z\d]{8}|[A-Za-z\d]{16}))[\w-]{8,}"),
-    (
-        "API key",
-        r"(?<![\w-])(?:(?:AKIA|ASIA)[A-Z\d]{16}|LTAI[A-Za-z\d]{12,}|AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,})",
-    ),
+    ("API key", r"(?<![\w-])(?:(?:AKIA|ASIA)[A-Z\d]{16}|LTAI[A-Za-z\d]{12,})"),
+    ("API key", r"(?<![\w-])(?:AIza[\w-]{30,}|SG\.[\w-]{16,}\.[\w-]{16,})"),
     ("token", r"(?<![\w-])(?:gh[opsur]_[A-Za-z\d]{10,}|github_pat_\w{10,}|glpat-[\w-]{10,}|xox[a-z]-[\w-]{10,})"),
-    (
-        "token",
-        r"(?<![\w-])(?:hf_[A-Za-z\d]{20,}|npm_[A-Za-z\d]{30,}|pypi-[\w-]{40,}|eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]{5,})",
-    ),
+    ("token", r"(?<![\w-])(?:hf_[A-Za-z\d]{20,}|npm_[A-Za-z\d]{30,}|pypi-[\w-]{40,})"),
+    ("token", r"(?<![\w-])eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]{5,}"),
     (
         "password",
         r"(?<![!-~])(?=\S{0,60}\d)([!-Z^-~]{6,64})\s(?:是|(?:as|is)\s)(?:我的|my\s)(?:[\w-]+\s)?(?:密码|口令|password)",

@@ -3,14 +3,16 @@
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hxmem.files import FileProblem, inside, read_text
 from hxmem.plugins import Tool, ToolProblem
 from hxmem.text import cut_middle
 
+T = TypeVar("T")
+Arguments = Mapping[str, Any]
 MAX_RESULT = 20_000  # characters of one result on the desk
 MAX_FILE_BYTES = 5_000_000
 MAX_ENTRIES, MAX_HITS = 500, 100
@@ -21,40 +23,33 @@ _SKIPPED = frozenset({".git", ".harnessx", ".venv", "node_modules", "__pycache__
 def workspace_tools(root: Path) -> tuple[Tool, ...]:
     """The four tools, contained in `root`; a path that leaves it, links included, is refused."""
 
-    def path_of(arguments: Mapping[str, Any], default: str = "") -> Path:
-        asked = _word(arguments, "path", default)
-        try:
-            return inside(root, root / asked)
-        except FileProblem as error:
-            raise ToolProblem(str(error)) from error
+    root = root.resolve()
 
-    def read_file(arguments: Mapping[str, Any]) -> str:
-        try:
-            return cut_middle(read_text(path_of(arguments), MAX_FILE_BYTES), MAX_RESULT)
-        except FileProblem as error:
-            raise ToolProblem(str(error)) from error
+    def path_of(arguments: Arguments, default: str = "") -> Path:
+        return _told(inside, root, _word(arguments, "path", default))
 
-    def list_files(arguments: Mapping[str, Any]) -> str:
-        names = [path.relative_to(root.resolve()).as_posix() for path in _files(path_of(arguments, "."))]
+    def read_file(arguments: Arguments) -> str:
+        return cut_middle(_told(read_text, path_of(arguments), MAX_FILE_BYTES), MAX_RESULT)
+
+    def list_files(arguments: Arguments) -> str:
+        names = [path.relative_to(root).as_posix() for path in _files(path_of(arguments, "."))]
         more = f"\n({len(names) - MAX_ENTRIES} more)" if len(names) > MAX_ENTRIES else ""
         return "\n".join(names[:MAX_ENTRIES]) + more or "(no files)"
 
-    def search_files(arguments: Mapping[str, Any]) -> str:
+    def search_files(arguments: Arguments) -> str:
         wanted, hits = _word(arguments, "query").casefold(), []
         for path in _files(path_of(arguments, ".")):
             try:
                 lines = read_text(inside(root, path), MAX_FILE_BYTES).splitlines()
             except FileProblem:
                 continue  # not a text file, or a link that leaves the root
-            name = path.relative_to(root.resolve()).as_posix()
-            hits += [
-                f"{name}:{n}: {line.strip()[:200]}" for n, line in enumerate(lines, 1) if wanted in line.casefold()
-            ]
+            found = [(number, line) for number, line in enumerate(lines, 1) if wanted in line.casefold()]
+            hits += [f"{path.relative_to(root).as_posix()}:{number}: {line.strip()[:200]}" for number, line in found]
             if len(hits) >= MAX_HITS:
                 break
         return "\n".join(hits[:MAX_HITS]) or "(nothing found)"
 
-    def run_shell(arguments: Mapping[str, Any]) -> str:
+    def run_shell(arguments: Arguments) -> str:
         return cut_middle(_shell(_word(arguments, "command"), root), MAX_RESULT)
 
     path = {"type": "string", "description": "relative to the project folder"}
@@ -68,11 +63,19 @@ def workspace_tools(root: Path) -> tuple[Tool, ...]:
     )
 
 
+def _told(use: Callable[..., T], *arguments: object) -> T:
+    """What a function of files returns; its problem becomes the tool's result."""
+    try:
+        return use(*arguments)
+    except FileProblem as error:
+        raise ToolProblem(str(error)) from error
+
+
 def _schema(required: list[str], **properties: dict[str, str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _word(arguments: Mapping[str, Any], key: str, default: str = "") -> str:
+def _word(arguments: Arguments, key: str, default: str = "") -> str:
     value = arguments.get(key) or default
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ToolProblem(f"`{key}` must be a text that is not empty")

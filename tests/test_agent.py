@@ -125,6 +125,12 @@ def test_a_hook_that_fails_is_one_line_and_never_costs_the_answer(agent, hook):
     assert [line for line in result.notices if "of broken failed: broken" in line]
 
 
+@pytest.mark.parametrize("hook", ["user_prompt_submit", "sections", "tools"])
+def test_a_hook_that_returns_nothing_adds_nothing(agent, hook):
+    plugin = type("Idle", (Plugin,), {hook: lambda self, session: None})()
+    assert agent(completion("fine"), plugins=[plugin]).run("task").text == "fine"
+
+
 def test_a_guard_that_fails_refuses_the_call(agent):
     class Guard(Witness):
         def pre_tool_use(self, session, call):

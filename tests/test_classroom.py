@@ -292,14 +292,22 @@ def test_a_fault_of_the_transport(room: Classroom, kind: str, stream: bool, erro
 
 
 def test_every_kind_of_fault_is_answered_or_breaks_the_connection(room: Classroom) -> None:
-    for kind, explanation in summary():
-        body = {"model": "deepseek-flash", "messages": [{"role": "user", "content": SIDE_QUERY}]}
-        headers = {"Authorization": "Bearer sk-x", "X-Classroom-Fault": kind}
-        try:
-            good = httpx.post(f"{room.url}/chat/completions", json=body, headers=headers, timeout=0.2)
-        except httpx.TransportError:
-            continue
-        assert explanation and good.content
+    body = {"model": "deepseek-flash", "messages": [{"role": "user", "content": SIDE_QUERY}]} | OFF
+    headers = {"Authorization": "Bearer sk-x"}
+    broken = set()
+    with httpx.Client(base_url=room.url, headers=headers, timeout=0.2) as client:
+        healthy = client.post("/chat/completions", json=body).json()["choices"]
+        for kind, explanation in summary():
+            try:
+                spoiled = client.post("/chat/completions", json=body, headers={"X-Classroom-Fault": kind})
+            except httpx.TransportError:
+                broken.add(kind)
+                continue
+            whole = spoiled.status_code == 200 and spoiled.text.lstrip().startswith('{"id"')
+            assert explanation and (
+                kind in ("keep-alive", "bytewise") or not whole or spoiled.json()["choices"] != healthy
+            )
+    assert broken == {"timeout", "reset", "cut-body", "eof", "stall"}
 
 
 def test_faults_are_chosen_by_purpose_and_counted() -> None:
@@ -311,8 +319,9 @@ def test_faults_are_chosen_by_purpose_and_counted() -> None:
             return httpx.post(f"{server.url}/chat/completions", json=body, headers=headers)
 
         assert [send(SIDE_QUERY).status_code for _ in range(3)] == [429, 429, 200]
-        assert "[" not in text(send(EXTRACTION)) and send("hello").status_code == 200
-        assert server.requests == {"side-query": 3, "extraction": 1, "answer": 1}
+        assert text(send(SIDE_QUERY)) == "[1]" and "not a model" in text(send("hello"))
+        assert "[" not in text(send(EXTRACTION))
+        assert server.requests == {"side-query": 4, "extraction": 1, "answer": 1}
         server.faults = Faults.parse("500*1")
         assert [send("hello").status_code for _ in range(2)] == [500, 200]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from hxmem.classroom import Classroom
 from hxmem.files import FileProblem
 from hxmem.lab import checks
 from hxmem.lab.verify import verify
@@ -232,6 +233,25 @@ def test_a_copy_elsewhere_gives_the_same_outputs_under_another_encoding(path, tm
     assert done.returncode == 0, done.stdout[-3000:]
     assert [found.name for found in folder.iterdir() if found.suffix != ".ipynb" and found.name != "__pycache__"] == []
     assert snapshot() == before
+
+
+def test_the_inspector_shows_the_plain_view_without_ipywidgets(tmp_path):
+    source = next(path for path in LESSONS if "Inspector(" in path.read_text("utf-8"))
+    (tmp_path / "blocked").mkdir()
+    (tmp_path / "blocked" / "sitecustomize.py").write_text("import sys; sys.modules['ipywidgets'] = None", "utf-8")
+    done = nbval(Path(shutil.copy(source, tmp_path)), HXMEM_STATIC="", PYTHONPATH=str(tmp_path / "blocked"))
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.mark.parametrize("fault", ["", "side-query=429,extraction=prose"])
+def test_a_lesson_runs_unchanged_with_another_server(fault, tmp_path, monkeypatch, capsys):
+    with Classroom(faults=fault or None) as room:
+        monkeypatch.setenv("DEEPSEEK_BASE_URL", room.url)
+        monkeypatch.setenv("DEEPSEEK_API_KEY", room.key)
+        assert verify(["05"] if not fault else ["03"], str(tmp_path), {}) == 0, capsys.readouterr().out
+        assert room.requests["answer"] + room.requests["side-query"] > 0
+    (ran,) = tmp_path.glob("*.ipynb")
+    assert "server: other" in ran.read_text("utf-8")
 
 
 def test_an_altered_stored_output_fails(tmp_path):

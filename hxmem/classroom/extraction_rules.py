@@ -8,6 +8,7 @@ from hxmem.classroom.statements import Statement, statements
 from hxmem.classroom.vocabulary import is_chinese, marks, overlap, rarity, units, word_list
 
 NAME_WORDS = 5
+LEAST_SHARED = 0.8  # weight that a changed statement must share with the old note
 LEAST_PART = 0.4  # of a changed statement must be in the old note
 _LINE = re.compile(r"^\d+:\s*(?P<name>.+?) \((?P<type>\w+)\) - (?P<description>.*)$", re.M)
 _TURN = re.compile(r"^user: ?(.*(?:\n(?:  |\s*$).*)*)", re.M)
@@ -22,13 +23,14 @@ _CONDITION = re.compile(  # the occasion: "when ...", "讲 ... 时"
 )
 _SUBJECT = re.compile(  # "X is Y", "X 用 Y"
     r"^(?P<zh>[^，,。]{1,24}?)(?:现在|已经|默认|统一|都|一律|目前)*"
-    r"(?:改成|改为|改用|换成|换到|改到|改在|放在|存在|写在|位于|依赖|保留|由|见|看|是|使用|采用|用|为|在|叫|住|：|:).+$"
+    r"(?:改成|改为|改用|换成|换到|改到|改在|放在|存在|写在|位于|依赖|保留|由|见|看|是|使用|采用|用|为|在|叫|住|[：:](?!\d)).+$"
     r"|^(?P<en>.{2,60}?)\s+(?:is|are|lives?|runs?|uses?|moved to|changed to|=|will be)\s+.+$",
     re.I,
 )
 _OWNED = re.compile(  # "X is responsible for Y" is about Y
     r"负责(?P<a>.+)$|^(?P<b>.+?)(?:现在|已经)?改?由.+负责"
-    r"|\b(?:owns|maintains|leads|manages|responsible for|in charge of|(?:owner|lead|maintainer) of|contact for) (?P<c>.+)$",
+    r"|\b(?:owns|maintains|leads|manages|responsible for|in charge of|contact for"
+    r"|(?:owner|lead|maintainer) of) (?P<c>.+)$",
     re.I,
 )
 _SINGLE = (  # one person has one of each
@@ -123,7 +125,7 @@ def _replaced(fact: Statement, known: list[Known]) -> Known | None:
     scores = [_changed_score(fact.text, other, rare) for other in family]
     best = max(scores, default=0.0)
     rivals = [other for other, score in zip(family, scores, strict=True) if score > 0.75 * best]
-    return rivals[0] if best >= 1.0 and len(rivals) == 1 else None
+    return rivals[0] if best >= LEAST_SHARED and len(rivals) == 1 else None
 
 
 def _changed_score(text: str, other: Known, rare: dict[str, float]) -> float:

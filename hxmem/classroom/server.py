@@ -91,7 +91,6 @@ class Classroom:
         """Stop at once, also while a stalled request is open."""
         server, self._server = self._server, None
         if server is not None:
-            server.closing.set()
             server.shutdown()
             server.server_close()
             server.drop_connections()
@@ -123,7 +122,6 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, room: Classroom, port: int) -> None:
         self.room = room
-        self.closing = threading.Event()
         self._open: set[socket.socket] = set()
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -241,11 +239,9 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _wait(self) -> None:
-        """Say nothing until the client gives up or the server closes."""
+        """Say nothing until the client gives up or `close` shuts the connection."""
         self.close_connection = True
-        while not self._http.closing.wait(0.05):
-            if select.select([self.connection], [], [], 0)[0]:
-                return
+        select.select([self.connection], [], [], self.timeout)
 
     def _answer(self, key: str, body: dict[str, Any], purpose: str, fault: str) -> None:
         think = thinking(body)

@@ -133,7 +133,12 @@ def type_of(text: str, cue: bool = False, alone: bool = True) -> str:
         return ""
     if pattern("self").search(text) and (general or lasting) and (cue or not _is_news_of_mine(text)):
         return "user"
-    if pattern("team").search(text) and general and text[0] != "你" and (not forbids or re.match(r"我们|we\b", text, re.I)):
+    if (
+        pattern("team").search(text)
+        and general
+        and text[0] != "你"
+        and (not forbids or re.match(r"我们|we\b", text, re.I))
+    ):
         return "project"
     return _rule_type(bare, cue, lasting, forbids, alone and not here) or _fact_type(text, cue, general)
 
@@ -150,12 +155,14 @@ def _is_place(text: str) -> bool:
 
 
 def _is_passing(text: str, lasting: bool, forbids: bool) -> bool:
-    """Whether a sentence is a proposal or tells of a failure, as "this always fails" does."""
-    if text.endswith("吧"):
+    """Whether a sentence is a proposal, speaks of today or tells of a failure, as "this always fails" does."""
+    if text.endswith("吧") or pattern("day").search(text):
         return True
     often = re.search(r"总是|每次|always|never", text, re.I)
-    return bool(pattern("failure").search(text)) and not pattern("must").search(text) and (
-        not lasting or bool(often and not forbids)
+    return (
+        bool(pattern("failure").search(text))
+        and not pattern("must").search(text)
+        and (not lasting or bool(often and not forbids))
     )
 
 

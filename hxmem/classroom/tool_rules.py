@@ -17,7 +17,11 @@ def tool_calls(task: str, body: dict[str, Any]) -> tuple[ToolCall, ...]:
     offered = {tool["function"]["name"]: tool["function"] for tool in body.get("tools") or ()}
     if not offered or choice == "none":
         return ()
-    wanted = [ToolCall(name, json.dumps(args, ensure_ascii=False)) for name, args in _wanted(task[:LONGEST]) if name in offered]
+    wanted = [
+        ToolCall(name, json.dumps(args, ensure_ascii=False))
+        for name, args in _wanted(task[:LONGEST])
+        if name in offered
+    ]
     if isinstance(choice, dict):
         name = choice.get("function", {}).get("name", "")
         return (next((call for call in wanted if call.name == name), _filled(name, offered.get(name, {}), task)),)

@@ -39,6 +39,11 @@ def _fields() -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
     return latin, tuple(pair for pair in pairs if HAN.match(pair[0]))
 
 
+@lru_cache(maxsize=1)
+def _soft_han() -> re.Pattern[str]:
+    return re.compile("|".join(sorted(word for word in word_list("-soft") if HAN.match(word))))
+
+
 def is_chinese(text: str) -> bool:
     """Whether to answer in Chinese."""
     return bool(HAN.search(text))
@@ -67,7 +72,8 @@ def units(text: str) -> dict[str, float]:
     found: dict[str, float] = {}
     latin, han = _fields()
     empty, soft = word_list("-empty"), word_list("-soft")
-    for token in tokens(_IDLE.sub(r"\1", text)):
+    apart = _soft_han().sub(r" \g<0> ", _IDLE.sub(r"\1", text))  # no pairs across a filler word
+    for token in tokens(apart):
         if HAN.match(token):
             if len(token) > 1 and not _EMPTY_HAN.intersection(token):
                 found[token] = SOFT_WEIGHT if token in soft else 1.0

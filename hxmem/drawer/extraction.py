@@ -6,7 +6,7 @@ from typing import Any
 
 from hxmem.chat import Message
 from hxmem.drawer.catalog import catalog, narrow
-from hxmem.drawer.detail import Memory, StoreProblem
+from hxmem.drawer.detail import Memory
 from hxmem.drawer.prompts import DIALOGUE_LABEL, EXISTING_LABEL, prompts
 from hxmem.drawer.recall import without_recall
 from hxmem.drawer.store import MemoryStore, WriteResult
@@ -36,25 +36,22 @@ def extract(messages: Sequence[Message], store: MemoryStore, ask: Ask, lang: str
     spoken = dialogue(messages)
     if "user: " not in spoken:
         return Extraction()
-    try:
-        items, problems = read_items(ask(extraction_query(spoken, store, lang)))
-    except Exception as error:  # whatever the model's client raises must not cost the answer
-        return Extraction(reason=f"{error}" or type(error).__name__)
-    skipped = list(problems)
-    if not items and problems:
-        return Extraction(reason="; ".join(problems))
-    if len(items) > MAX_ITEMS:
-        skipped.append(f"{len(items) - MAX_ITEMS} items over the limit of {MAX_ITEMS}")
     written: list[WriteResult] = []
-    for item in items[:MAX_ITEMS]:
-        try:
+    skipped: list[str] = []
+    try:
+        items, skipped = read_items(ask(extraction_query(spoken, store, lang)))
+        if skipped and not items:
+            return Extraction(reason="; ".join(skipped))
+        if len(items) > MAX_ITEMS:
+            skipped.append(f"{len(items) - MAX_ITEMS} items over the limit of {MAX_ITEMS}")
+        for item in items[:MAX_ITEMS]:
             result = store.write(Memory(item.name, item.type, item.description, item.body))
-        except StoreProblem as error:
-            return Extraction(tuple(written), tuple(skipped), str(error))
-        if result.stored:
-            written.append(result)
-        else:
-            skipped.append(f"{result.name}: {result.reason}")
+            if result.stored:
+                written.append(result)
+            else:
+                skipped.append(f"{result.name}: {result.reason}")
+    except Exception as error:  # whatever the model's client or the disk raises must not cost the answer
+        return Extraction(tuple(written), tuple(skipped), f"{error}" or type(error).__name__)
     return Extraction(tuple(written), tuple(skipped))
 
 

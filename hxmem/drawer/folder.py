@@ -23,13 +23,6 @@ class Entry:
     memory: Memory | None
     problems: tuple[Problem, ...] = ()
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The keys under which the memory is found by name."""
-        if self.memory is None:
-            return ()
-        return f"f:{self.memory.file.removesuffix('.md').casefold()}", f"n:{self.memory.name.casefold()}"
-
 
 class Folder:
     """The files of one drawer in order of their names; `look` takes in what changed on disk."""
@@ -39,12 +32,11 @@ class Folder:
         self.files: list[str] = []
         self.entries: dict[str, Entry] = {}
         self._lines: list[str] = []  # the index line of each file, "" where there is no memory
-        self._names = _Table()
-        self._said: _Table | None = None  # what was said before; only a write needs it, and it costs reading every text
+        self._table: dict[str, list[str]] = {}  # what a memory is known by -> the files that have it
+        self._compares = False  # whether texts stand in the table: only a write needs them, and all must be read for it
 
     def look(self) -> None:
         """Compare every file's stamp with the one we know, and read what is new; no folder is an empty drawer."""
-        found: dict[str, os.DirEntry[str]] = {}
         try:
             with os.scandir(self.path) as entries:
                 found = {entry.name: entry for entry in entries if _is_detail(entry.name)}
@@ -52,7 +44,7 @@ class Folder:
             found = {}
         except OSError as error:
             raise StoreProblem(f"the memory folder can't be read: {error.strerror or error}") from error
-        for file in [file for file in self.files if file not in found]:
+        for file in self.entries.keys() - found.keys():
             self.forget(file)
         for file, entry in found.items():
             known = self.entries.get(file)
@@ -78,25 +70,23 @@ class Folder:
         """The index file as it should be."""
         return "\n".join([*filter(None, self._lines), ""]) if self._lines else ""
 
-    def find(self, name: str) -> str | None:
-        """The file of a readable memory by its name, its file name, or the one hxmem would give; case is ignored."""
+    def find(self, name: str) -> Memory | None:
+        """A readable memory by its name, its file name, or the name hxmem would give it; case is ignored."""
         stem = name.removesuffix(".md")
-        keys = (f"n:{name.casefold()}", f"f:{stem.casefold()}", f"f:{safe_name(name).casefold()}")
-        return next((file for key in keys for file in self._names.get(key, ())), None)
+        return self._known_by(f"n:{name.casefold()}", f"f:{stem.casefold()}", f"f:{safe_name(name).casefold()}")
 
-    def twin(self, memory: Memory, file: str | None) -> Memory | None:
-        """Another memory with the same description or the same body, punctuation and case aside."""
-        if self._said is None:
-            self._said = _Table()
+    def twin(self, memory: Memory, file: str) -> Memory | None:
+        """A memory in another file with the same description or the same body, punctuation and case aside."""
+        if not self._compares:
+            self._compares = True
             for known in self.memories():
-                self._said.add(known.file, same(known))
-        twins = (other for key in same(memory) for other in self._said.get(key, ()) if other != file)
-        return next((self.entries[twin].memory for twin in twins), None)
+                self._note(known.file, same(known))
+        return self._known_by(*same(memory), but=file)
 
     def free(self, name: str) -> str:
         """A file name for a new memory that no file has, whatever its case."""
         stem, number = name, 1
-        while f"f:{stem.casefold()}" in self._names or os.path.lexists(self.path / f"{stem}.md"):
+        while self._table.get(f"f:{stem.casefold()}") or os.path.lexists(self.path / f"{stem}.md"):
             number += 1
             stem = f"{name}-{number}"
         return f"{stem}.md"
@@ -109,40 +99,35 @@ class Folder:
         path = self.path / file
         try:
             memory, problems = parse(read_text(inside(self.path, path) if linked else path, MAX_FILE_BYTES), file)
-        except Unreadable as error:
-            problems = (Problem(file, error.line, error.says),)
-        except FileProblem as error:
-            problems = (Problem(file, 0, str(error)),)
-        entry = self.entries[file] = Entry(stamp or _stamp(path), memory, problems)
+        except (Unreadable, FileProblem) as error:
+            problems = (Problem(file, getattr(error, "line", 0), str(error)),)
+        self.entries[file] = Entry(stamp or _stamp(path), memory, problems)
         place = bisect.bisect_left(self.files, file)
         self.files.insert(place, file)
         self._lines.insert(place, index_line(memory) if memory else "")
-        self._names.add(file, entry.names)
-        if self._said is not None and memory:
-            self._said.add(file, same(memory))
+        self._note(file, self._keys(memory))
 
     def forget(self, file: str) -> None:
         """Drop what we know of a file; the file itself isn't touched."""
         if entry := self.entries.pop(file, None):
             place = bisect.bisect_left(self.files, file)
             del self.files[place], self._lines[place]
-            self._names.drop(file, entry.names)
-            if self._said is not None and entry.memory:
-                self._said.drop(file, same(entry.memory))
+            for key in self._keys(entry.memory):
+                self._table[key].remove(file)
 
+    def _keys(self, memory: Memory | None) -> tuple[str, ...]:
+        if memory is None:
+            return ()
+        names = f"f:{memory.file.removesuffix('.md').casefold()}", f"n:{memory.name.casefold()}"
+        return (*names, *same(memory)) if self._compares else names
 
-class _Table(dict[str, list[str]]):
-    """Key -> the files that have it."""
-
-    def add(self, file: str, keys: Iterable[str]) -> None:
+    def _note(self, file: str, keys: Iterable[str]) -> None:
         for key in keys:
-            self.setdefault(key, []).append(file)
+            self._table.setdefault(key, []).append(file)
 
-    def drop(self, file: str, keys: Iterable[str]) -> None:
-        for key in keys:
-            self[key].remove(file)
-            if not self[key]:
-                del self[key]
+    def _known_by(self, *keys: str, but: str = "") -> Memory | None:
+        files = (file for key in keys for file in self._table.get(key, ()) if file != but)
+        return next((self.entries[file].memory for file in files), None)
 
 
 def same(memory: Memory) -> tuple[str, str]:

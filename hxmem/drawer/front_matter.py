@@ -14,6 +14,7 @@ _KEY = re.compile(r"([^\s#'\"\[{&*!|>%@`:-][^:]*?)\s*:(?:\s|$)")
 _CONTINUES = re.compile(r"\s|#|- |-$|$")  # indented, a comment, a list item, or empty
 _PLAIN = re.compile(r"[^\s'\"\[{&*!|>%@`#,?-].*")  # a value that YAML starts to read as plain text
 _MISREAD = re.compile(r":\s|:$|\s#")  # inside such a value, YAML takes these as its own signs
+_QUOTE = "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`"
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # BaseLoader: `no`, `1.10` and `12:30` stay text
 _SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -110,9 +111,7 @@ def _value(key: str, chunk: str) -> tuple[Any, str]:
     """The value of one key as text (lists and mappings of other programs as such), and what to mend in it."""
     plain = chunk.partition(":")[2].strip()
     if "\n" not in chunk and _PLAIN.fullmatch(plain):
-        return plain, "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`" if _MISREAD.search(
-            plain
-        ) else ""
+        return plain, _QUOTE if _MISREAD.search(plain) else ""
     try:
         value = next(iter(Handler().load(chunk).values()))
     except (yaml.YAMLError, AttributeError, StopIteration) as error:

@@ -23,29 +23,21 @@ class Hit:
     why: str
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    document: Document
-    folded: str
-
-
 class Keywords:
     """Searches memories by their words; each is prepared once and kept as long as it is searched."""
 
     def __init__(self) -> None:
-        self._prepared: dict[Memory, _Prepared] = {}
+        self._prepared: dict[Memory, tuple[Document, str]] = {}  # for ranking, and the text
 
     def search(self, memories: Sequence[Memory], query: str, limit: int = 5) -> list[Hit]:
         """The memories that share telling words with the query, best first; failing that, those that contain it."""
-        known = self._prepared
-        self._prepared = {memory: known.get(memory) or _prepare(memory) for memory in memories}
+        self._prepared = {memory: self._prepared.get(memory) or _prepare(memory) for memory in memories}
         prepared = [self._prepared[memory] for memory in memories]
-        found = rank(query, [one.document for one in prepared], limit)
-        if found:
+        if found := rank(query, [document for document, _ in prepared], limit):
             return [Hit(memories[f.index], f.score, "shares " + ", ".join(f.terms[:_SHOWN])) for f in found]
         whole = _fold(query).strip(_EDGES) or _fold(query).strip()
         pattern = _whole(whole)
-        same = [m for m, one in zip(memories, prepared, strict=True) if whole and pattern.search(one.folded)]
+        same = [m for m, (_, text) in zip(memories, prepared, strict=True) if whole and pattern.search(text)]
         return [Hit(memory, 0.0, f"contains {whole}") for memory in same[:limit]]
 
 
@@ -56,9 +48,9 @@ def _whole(query: str) -> re.Pattern[str]:
     return re.compile(start + re.escape(query) + end)
 
 
-def _prepare(memory: Memory) -> _Prepared:
+def _prepare(memory: Memory) -> tuple[Document, str]:
     fields = (memory.name, memory.description, memory.body)
-    return _Prepared(document(zip(fields, _WEIGHTS, strict=True)), _fold("\n".join(fields)))
+    return document(zip(fields, _WEIGHTS, strict=True)), _fold("\n".join(fields))
 
 
 def _fold(text: str) -> str:

@@ -29,9 +29,8 @@ class Drawer(Plugin):
         """The rule for "remember", and the index."""
         words, index = prompts(session.lang), self.store(session).index()
         yield Section(10, words.acknowledge)
-        yield Section(
-            90, f"{INDEX_LABEL}\n{index}\n{words.index}" if index else f"{INDEX_LABEL} (empty)\n{words.no_index}"
-        )
+        listed = f"\n{index}\n{words.index}" if index else f" (empty)\n{words.no_index}"
+        yield Section(90, INDEX_LABEL + listed)
 
     def user_prompt_submit(self, session: Session) -> str:
         """Choose notes for the task and lay them in front of it."""

@@ -60,8 +60,7 @@ class MemoryStore:
     def get(self, name: str) -> Memory | None:
         """The memory of this name or file name, whatever its case; None if there is none."""
         self._folder.look()
-        file = self._folder.find(name)
-        return self._folder.entries[file].memory if file else None
+        return self._folder.find(name)
 
     def newest(self, limit: int) -> tuple[Memory, ...]:
         """At most `limit` memories, the last written first."""
@@ -81,19 +80,19 @@ class MemoryStore:
     def problems(self) -> tuple[Problem, ...]:
         """Everything in the folder that a person should mend: file, line, what to do."""
         names: dict[str, str] = {}
-        found: tuple[Problem, ...] = ()
-        for memory in self.list():
+        memories = self.list()
+        found = [problem for file in self._folder.files for problem in self._folder.entries[file].problems]
+        for memory in memories:
             first = names.setdefault(memory.name.casefold(), memory.file)
             if first != memory.file:
-                found += (Problem(memory.file, 0, f"has the same name as {first}: rename one"),)
+                found.append(Problem(memory.file, 0, f"has the same name as {first}: rename one"))
         for path in sorted(self.folder.glob("[!.]*/**/*.md")):
             place = path.relative_to(self.folder).as_posix()
-            found += (Problem(place, 0, "in a sub-folder, where notes aren't read: move it up"),)
+            found.append(Problem(place, 0, "in a sub-folder, where notes aren't read: move it up"))
         index = self.folder / INDEX_FILE
-        written = index.read_text("utf-8", "replace") if index.is_file() else ""
-        if written != self._folder.index_text():
-            found += (Problem(INDEX_FILE, 0, "does not match the folder: run `hx memory reindex`"),)
-        return tuple(p for file in self._folder.files for p in self._folder.entries[file].problems) + found
+        if (index.read_text("utf-8", "replace") if index.is_file() else "") != self._folder.index_text():
+            found.append(Problem(INDEX_FILE, 0, "does not match the folder: run `hx memory reindex`"))
+        return tuple(found)
 
     def write(self, memory: Memory) -> WriteResult:
         """Store one memory under its name; an existing one of that name is replaced and kept in `.history/`.
@@ -107,11 +106,10 @@ class MemoryStore:
         if len(render(memory).encode()) > MAX_FILE_BYTES:
             return WriteResult("rejected", memory.name, f"larger than {MAX_FILE_BYTES} bytes: keep the point, not all")
         with self._writing():
-            file = self._folder.find(asked) or self._folder.find(memory.name)
-            old = self._folder.entries[file].memory if file else None
+            old = self._folder.find(asked) or self._folder.find(memory.name)
             if old and same(old) == same(memory) and old.type == memory.type:
                 return WriteResult("duplicate", old.name, "already in the drawer")
-            if twin := self._folder.twin(memory, file):
+            if twin := self._folder.twin(memory, old.file if old else ""):
                 return WriteResult("duplicate", twin.name, f"says the same as {twin.name}")
             if old:
                 memory = replace(memory, name=old.name, extra=memory.extra or old.extra)
@@ -122,19 +120,19 @@ class MemoryStore:
     def delete(self, name: str) -> bool:
         """Move a memory to `.history/`; False if there is none of this name."""
         with self._writing():
-            file = self._folder.find(name)
-            if file:
-                (self.folder / file).replace(self._history_file(file))
-                self._folder.forget(file)
+            memory = self._folder.find(name)
+            if memory:
+                (self.folder / memory.file).replace(self._history_file(memory.file))
+                self._folder.forget(memory.file)
                 self._write_index()
-        return file is not None
+        return memory is not None
 
     def restore(self, name: str) -> bool:
         """Bring back the newest earlier version of a memory; the present one, if any, goes to `.history/` itself."""
         with self._writing():
-            file = self._folder.find(name) or f"{safe_name(name)}.md"
-            versions = self._versions(file)
-            if versions:
+            memory = self._folder.find(name)
+            file = memory.file if memory else f"{safe_name(name)}.md"
+            if versions := self._versions(file):
                 text = read_text(versions[-1][1], MAX_FILE_BYTES)
                 if file in self._folder.entries:
                     self._keep(file)
@@ -160,10 +158,8 @@ class MemoryStore:
                     self._folder.look()
                 yield
                 self._seen = self._folder.fingerprint()
-        except OSError as error:
-            raise StoreProblem(f"the memory could not be written: {error.strerror or error}") from error
-        except FileProblem as error:
-            raise StoreProblem(f"the memory could not be written: {error}") from error
+        except (OSError, FileProblem) as error:
+            raise StoreProblem(f"the memory could not be written: {getattr(error, 'strerror', '') or error}") from error
 
     def _put(self, file: str, text: str) -> None:
         write_atomic(self.folder / file, text)
