@@ -14,8 +14,8 @@ def accept(item):
     return "" if item["type"] in TYPES else f"type {item['type']} is unknown"
 
 
-def only_the_type(item):
-    return "" if item.get("type") in TYPES else "unknown type"
+def only_the_name(item):
+    return "" if item.get("name") else "no name"
 
 
 def spaces_pass(item):
@@ -40,7 +40,7 @@ WRONG = {
         lambda item: None if accept(item) == "" else accept(item),
         lambda item: "",
         lambda item: "bad item" if accept(item) else "",
-        only_the_type,
+        only_the_name,
         spaces_pass,
         any_type,
     ],
