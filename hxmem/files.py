@@ -31,14 +31,6 @@ class OutsideRoot(FileProblem):
     """A path leaves its root folder."""
 
 
-class Unreadable(FileProblem):
-    """A file is missing, too large, not UTF-8 or not a regular file."""
-
-
-class LockTimeout(FileProblem):
-    """Another process held the lock for too long."""
-
-
 def safe_name(name: str, fallback: str = "") -> str:
     """Turn any text into the stem of a file name that is readable, portable and always the same.
 
@@ -140,36 +132,33 @@ def _sync_folder(folder: Path) -> None:
 
 
 def read_text(path: Path, limit: int) -> str:
-    """Read a UTF-8 file of at most `limit` bytes with or without BOM, line ends as LF; else Unreadable."""
+    """Read a UTF-8 file of at most `limit` bytes with or without BOM, line ends as LF; else FileProblem."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb", 0) as file:
             info = os.fstat(handle)
             if not stat.S_ISREG(info.st_mode):
-                raise Unreadable(f"{path.name} is not a regular file: move it away.")
+                raise FileProblem(f"{path.name} is not a regular file: move it away.")
             if info.st_size > limit:
-                raise Unreadable(f"{path.name} has {info.st_size:,} bytes, over {limit:,}: shorten or move it.")
+                raise FileProblem(f"{path.name} has {info.st_size:,} bytes, over {limit:,}: shorten or move it.")
             return unix_lines(file.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise Unreadable(f"{path.name} is not UTF-8 (byte {error.start}): save it as UTF-8.") from error
+        raise FileProblem(f"{path.name} is not UTF-8 (byte {error.start}): save it as UTF-8.") from error
     except (OSError, ValueError) as error:
-        raise Unreadable(f"{path.name} can't be read ({getattr(error, 'strerror', error)}).") from error
+        raise FileProblem(f"{path.name} can't be read ({getattr(error, 'strerror', error)}).") from error
 
 
 @contextlib.contextmanager
 def lock(path: Path, timeout: float = 10) -> Iterator[None]:
-    """Hold a lock file while the block runs; LockTimeout after `timeout` seconds. Not re-entrant."""
-    held = FileLock(path, timeout=timeout, mode=NEW_FILE_MODE, poll_interval=0.01)
+    """Hold a lock file while the block runs; FileProblem after `timeout` seconds. Not re-entrant."""
     try:
-        held.acquire()
+        held = FileLock(path, timeout=timeout, mode=NEW_FILE_MODE, poll_interval=0.01).acquire()
     except Timeout:
-        raise LockTimeout(f"{path.name} is held by another process: let it end, then try again.") from None
+        raise FileProblem(f"{path.name} is held by another process: let it end, then try again.") from None
     except OSError as error:
         raise FileProblem(f"{path.name} could not be locked ({error.strerror}): check its folder.") from error
-    try:
+    with held:
         yield
-    finally:
-        held.release()
 
 
 def find_root(start: str | Path) -> Path:

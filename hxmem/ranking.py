@@ -26,18 +26,12 @@ _SMALL = re.compile(f"[{TRIGRAM_SCRIPTS}]+|[^\\W_]")  # less than a word: one tr
 _K1, _B, _K3 = 1.2, 0.75, 8  # the textbook values of BM25; _K3 saturates words that the query repeats
 
 
-@dataclass(frozen=True)
-class Document:
-    """What BM25 needs to know of a document: how often each term occurs, and how many there are."""
-
-    counts: dict[str, int]
-    length: int
+Document = Counter[str]  # how often each term occurs in it
 
 
 def document(fields: Iterable[tuple[str, int]]) -> Document:
     """Prepares a document from (text, weight) fields, to be kept and ranked many times."""
-    counts = Counter(chain.from_iterable(_terms(text) * weight for text, weight in fields))
-    return Document(dict(counts), counts.total())
+    return Counter(chain.from_iterable(_terms(text) * weight for text, weight in fields))
 
 
 @dataclass(frozen=True)
@@ -59,23 +53,23 @@ def rank(query: str, documents: Sequence[Document], limit: int = 5) -> list[Rank
     times: Counter[str] = Counter()
     for number, line in enumerate(lines):
         times.update(_terms(line) * (3 if len(lines) > 1 and number in (0, len(lines) - 1) else 1))
-    shared = {i: found for i, doc in enumerate(documents) if (found := times.keys() & doc.counts.keys())}
+    shared = {i: found for i, doc in enumerate(documents) if (found := times.keys() & doc.keys())}
     held = Counter(chain.from_iterable(shared.values()))
     points = _points(query, times, {term for term in held if held[term] > max(3, len(documents) / 10)})
     # A run of n CJK characters has n - 1 bigrams but about n / 2 words.
     size = sum(p / 2 if CJK.match(term) and len(term) > 1 else p for term, p in points.items())
     floor = min(sum(points.values()), 1 if len(lines) > 1 else min(2, max(1, size / 3)))
-    total = sum(doc.length for doc in documents)
-    average = total / max(1, len(documents))
+    lengths = [doc.total() for doc in documents]
+    average = sum(lengths) / max(1, len(lengths))
     # Field weights raise the counts, so they saturate in units of the average count, as BM25F has it.
-    k1 = _K1 * total / max(1, sum(len(doc.counts) for doc in documents))
+    k1 = _K1 * sum(lengths) / max(1, sum(map(len, documents)))
     weight = {  # inverse document frequency, times saturated query frequency
         term: log(1 + (len(documents) - held[term] + 0.5) / (held[term] + 0.5)) * n * (_K3 + 1) / (n + _K3)
         for term, n in times.items()
     }
 
     def parts(index: int) -> dict[str, float]:
-        counts, norm = documents[index].counts, k1 * (1 - _B + _B * documents[index].length / average)
+        counts, norm = documents[index], k1 * (1 - _B + _B * lengths[index] / average)
         return {t: weight[t] * counts[t] * (_K1 + 1) / (counts[t] + norm) for t in shared[index]}
 
     passed = [i for i, found in shared.items() if floor and sum(map(points.__getitem__, found)) >= floor]

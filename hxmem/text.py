@@ -2,7 +2,10 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import accumulate
+from typing import TypeVar
 
 # Scripts without spaces between words. Han and kana share a run, because Japanese words mix them (食べる).
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -20,6 +23,7 @@ _DROPPED = re.compile(
     "|[\u00a1-\u00bf\u2000-\u206f\u3000-\u3003\u3008-\u303f\u30fb\u060c\u061b\u061f\u0964\u0965\ufe00-\ufe0f\ufeff]"
 )
 _CUT = " [...] "
+T = TypeVar("T")
 
 
 @lru_cache(maxsize=2)
@@ -108,6 +112,16 @@ def edge(text: str, at: int, step: int) -> int:
             break
         at += step
     return at
+
+
+def fitting(items: Iterable[T], size: Callable[[T], int], room: int) -> list[T]:
+    """The first items whose sizes together are at most `room`.
+
+    >>> fitting(["desk", "and", "drawer"], len, 10)
+    ['desk', 'and']
+    """
+    listed = list(items)
+    return [item for item, used in zip(listed, accumulate(map(size, listed)), strict=True) if used <= room]
 
 
 def unix_lines(text: str) -> str:

@@ -224,6 +224,14 @@ def test_deleted_is_gone_everywhere_and_can_be_restored(store):
     assert not store.restore("nothing")
 
 
+def test_a_strange_file_among_the_earlier_versions_is_no_version(store):
+    store.write(TEA)
+    store.delete("tea")
+    (store.folder / ".history" / "tea.².md").write_text("a file of a person", "utf-8")
+    assert store.restore("tea")
+    assert store.get("tea").body == TEA.body
+
+
 def test_restore_swaps_the_present_version_with_the_earlier_one(store):
     store.write(TEA)
     store.write(replace(TEA, description="coffee", body="coffee"))

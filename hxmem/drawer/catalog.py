@@ -8,7 +8,7 @@ from hxmem.drawer.prompts import CATALOG_LABEL, TASK_LABEL, prompts
 from hxmem.drawer.store import MemoryStore
 from hxmem.plugins import Ask
 from hxmem.replies import read_choice
-from hxmem.text import cut_middle, estimate_tokens
+from hxmem.text import cut_middle, estimate_tokens, fitting
 
 MAX_CHOSEN = 5
 MAX_TASK = 2_000  # characters of the task in the side-query, start and end kept
@@ -49,12 +49,8 @@ def select(task: str, store: MemoryStore, ask: Ask | None, limit: int = MAX_CHOS
 
 def side_query(task: str, memories: Sequence[Memory], limit: int = MAX_CHOSEN, lang: str = "") -> list[dict[str, str]]:
     """The messages of the side-query: one user message with the task and the catalog, no memory's body."""
-    parts = [
-        prompts(lang).choose.format(limit=limit),
-        f"{TASK_LABEL}\n{cut_middle(task, MAX_TASK)}",
-        f"{CATALOG_LABEL}\n{catalog(memories)}",
-    ]
-    return [{"role": "user", "content": "\n\n".join(parts)}]
+    asked = f"{TASK_LABEL}\n{cut_middle(task, MAX_TASK)}\n\n{CATALOG_LABEL}\n{catalog(memories)}"
+    return [{"role": "user", "content": f"{prompts(lang).choose.format(limit=limit)}\n\n{asked}"}]
 
 
 def catalog(memories: Iterable[Memory], types: bool = False) -> str:
@@ -72,14 +68,10 @@ def narrow(memories: Sequence[Memory], store: MemoryStore, text: str) -> Sequenc
     if len(memories) <= NARROW_ABOVE:
         return memories
     best = [hit.memory for hit in store.search(text, NARROW_TO)]
-    room = MAX_CATALOG_TOKENS
-    kept: list[Memory] = []
-    for memory in list(dict.fromkeys([*best, *store.newest(NARROW_TO)]))[:NARROW_TO]:
-        room -= estimate_tokens(f"{len(kept)}: {_line(memory, ' (reference)')}") + 1
-        if room < 0:
-            break
-        kept.append(memory)
-    return kept
+    first = list(dict.fromkeys([*best, *store.newest(NARROW_TO)]))[:NARROW_TO]
+    return fitting(
+        first, lambda memory: estimate_tokens(f"99: {_line(memory, ' (reference)')}") + 1, MAX_CATALOG_TOKENS
+    )
 
 
 def _line(memory: Memory, kind: str) -> str:

@@ -12,7 +12,7 @@ from hxmem.drawer.recall import without_recall
 from hxmem.drawer.store import MemoryStore, WriteResult
 from hxmem.plugins import Ask
 from hxmem.replies import read_items
-from hxmem.text import cut_middle
+from hxmem.text import cut_middle, fitting
 
 MAX_DIALOGUE = 8_000  # characters; the newest turns are kept
 MAX_CONTEXT = 500  # characters of one answer of the assistant: context, not evidence
@@ -58,8 +58,8 @@ def extract(messages: Sequence[Message], store: MemoryStore, ask: Ask, lang: str
 def extraction_query(spoken: str, store: MemoryStore, lang: str = "") -> list[dict[str, str]]:
     """The messages of the extraction: one user message with the existing catalog and the dialogue."""
     existing = catalog(narrow(store.list(), store, spoken), types=True)
-    parts = [prompts(lang).extract, f"{EXISTING_LABEL}\n{existing or '(none)'}", f"{DIALOGUE_LABEL}\n{spoken}"]
-    return [{"role": "user", "content": "\n\n".join(parts)}]
+    shown = f"{EXISTING_LABEL}\n{existing or '(none)'}\n\n{DIALOGUE_LABEL}\n{spoken}"
+    return [{"role": "user", "content": f"{prompts(lang).extract}\n\n{shown}"}]
 
 
 def dialogue(messages: Sequence[Message], limit: int = MAX_DIALOGUE) -> str:
@@ -82,15 +82,8 @@ def dialogue(messages: Sequence[Message], limit: int = MAX_DIALOGUE) -> str:
         tools_used = tools_used or role == "tool" or bool(message.get("tool_calls"))
         if content.strip() and (role == "user" or (role == "assistant" and not tools_used)):
             turns.append(f"{role}: " + "\n  ".join(content.strip().splitlines()))
-    kept: list[str] = []
-    for turn in reversed(turns):
-        room = limit - sum(len(other) + 1 for other in kept)
-        if len(turn) > room:
-            if not kept:
-                kept.append(cut_middle(turn, room))
-            break
-        kept.append(turn)
-    return "\n".join(reversed(kept))
+    kept = fitting(reversed(turns), lambda turn: len(turn) + 1, limit + 1)
+    return "\n".join(reversed(kept)) or cut_middle("".join(turns[-1:]), limit)
 
 
 def _text(content: Any) -> str:

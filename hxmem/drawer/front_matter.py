@@ -58,14 +58,14 @@ def read_header(text: str) -> Header:
     problems: list[tuple[int, str]] = []
     chunks = list(_chunks(text))
     for key, line, chunk in chunks:
-        if not key:
-            if chunk.strip() and not chunk.startswith("#"):
-                problems.append((line, "no `key:` here: indent it to continue the value above, or check its colon"))
-            continue
+        problem = ""
         if key in lines:
             problems.append((line, f"`{key}` stands twice in the header, this one is used: delete one"))
-        values[key], problem = _value(key, chunk)
-        lines[key] = line
+        if key:
+            lines[key] = line
+            values[key], problem = _value(key, chunk)
+        elif chunk.strip() and not chunk.startswith("#"):
+            problem = "no `key:` here: indent it to continue the value above, or check its colon"
         if problem:
             problems.append((line, problem))
     if not lines:

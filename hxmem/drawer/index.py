@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from hxmem.drawer.detail import Memory, one_line
+from hxmem.text import fitting
 
 INDEX_FILE = "MEMORY.md"
 MAX_LINES, MAX_BYTES = 200, 25_000  # what one request carries of it; Claude Code's limits for the same file
@@ -39,13 +40,9 @@ def within_budget(lines: Iterable[tuple[int, str]], max_lines: int = MAX_LINES, 
     pairs = list(lines)
     if len(pairs) <= max_lines and sum(len(line.encode()) + 1 for _, line in pairs) <= max_bytes:
         return "\n".join(line for _, line in pairs)
-    kept: set[int] = set()
+    newest = sorted(range(len(pairs)), key=lambda place: pairs[place][0], reverse=True)[: max_lines - 1]
     room = max_bytes - 80  # the last line's own room
-    for place in sorted(range(len(pairs)), key=lambda place: pairs[place][0], reverse=True)[: max_lines - 1]:
-        room -= len(pairs[place][1].encode()) + 1
-        if room < 0:
-            break
-        kept.add(place)
+    kept = set(fitting(newest, lambda place: len(pairs[place][1].encode()) + 1, room))
     left = len(pairs) - len(kept)
     note = f"({left} more, older: `hx memory search WORDS` finds them)"
     return "\n".join([*(line for place, (_, line) in enumerate(pairs) if place in kept), note])

@@ -186,9 +186,7 @@ class MemoryStore:
         """Earlier versions of a file as (number, path), the newest last."""
         stem = file.removesuffix(".md").casefold()
         parts = [(path, *path.stem.rpartition(".")) for path in (self.folder / ".history").glob("*.md")]
-        return sorted(
-            (int(number), path) for path, name, _, number in parts if name.casefold() == stem and number.isdigit()
-        )
+        return sorted((int(n), path) for path, name, _, n in parts if name.casefold() == stem and n.isdecimal())
 
 
 def _clean(memory: Memory) -> tuple[Memory, tuple[str, ...]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from hxmem.lab.checks import Exercise, choice, expect, filled
 
-_CASES = (  # reply, count of notes, limit, what the guard returns, the reason when it returns something else
+_CASES: tuple[tuple[str, int, int, list[int] | None, str], ...] = (  # reply, notes, limit, what comes back, reason
     ("[3, 7]", 12, 5, [3, 7], "[3, 7] is a good reply of a drawer with 12 notes: return both numbers"),
     ("[7, 3]", 12, 5, [7, 3], "keep the order of the reply: the most useful note comes first"),
     ("[3, 7, 3]", 12, 5, [3, 7], "[3, 7, 3] names note 3 twice: it would lie on the desk twice"),
@@ -18,7 +18,7 @@ _CASES = (  # reply, count of notes, limit, what the guard returns, the reason w
     ("[-1]", 12, 5, None, "Python would take notes[-1] for the last note, but no catalog line is numbered -1"),
     ("[true]", 12, 5, None, "true is not a number, although Python counts True as an int"),
     ("[2, 99]", 12, 5, None, "one wrong number makes the whole reply doubtful: return None, don't pick from it"),
-    ("[0, 1, 9]", 3, 2, None, "9 is wrong for 3 notes even where the limit would cut it off: check first, cut afterwards"),
+    ("[0, 1, 9]", 3, 2, None, "9 is wrong for 3 notes even where the limit would cut it off: check, then cut"),
 )
 
 
@@ -36,13 +36,13 @@ EXERCISES = {
             "c",
             {
                 "a": "below each line stands a note's text: a side-query never carries one",
-                "b": "this is the index, which stands in the system message of the answer request: it has no numbers",
+                "b": "no line has a number: the model could only answer with names, and a name can be invented",
             },
         ),
         (
             "Look again at the body that select sent. What did the model see of each note?",
             "The reply is a list of numbers. So the body has to say which number means which note.",
-            "Two of the three have numbers. One of these two shows more than the table of parts allowed.",
+            "Two of the three have numbers. One of these two shows more than names and descriptions.",
         ),
     ),
     "3.2": Exercise(

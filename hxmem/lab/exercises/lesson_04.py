@@ -62,7 +62,7 @@ EXERCISES = {
         (
             "Four fields, and each can be missing, be no text, or be blank. A loop over the names covers them.",
             "item.get(field) gives None where a field is missing; isinstance(value, str) tells text from a list.",
-            "Begin with: is the item a dict at all? End with: is its type one of the four? Each reason names its field.",
+            "Begin: is the item a dict at all? End: is its type one of the four? Each reason names its field.",
         ),
     ),
 }
