@@ -141,7 +141,10 @@ def _to_you(text: str, turn: bool) -> str:
     if not turn or not is_chinese(text):
         return text
     pieces = re.split(r"(“[^”]*”|「[^」]*」|\"[^\"]*\"|`[^`]*`)", text)
-    turned = [re.sub(r"用户(?![名表组端数界登注手])|我(?!们)", "你", re.sub(r"你(?!们)", "我", p)) for p in pieces[::2]]
+    turned = [
+        re.sub(r"(?:这位|该|这个)?用户(?![名表组端数界登注手])|我(?!们)", "你", re.sub(r"你(?!们)", "我", p))
+        for p in pieces[::2]
+    ]
     pieces[::2] = turned
     return "".join(pieces)
 

@@ -88,7 +88,10 @@ def choice(right: str, reasons: Mapping[str, str]) -> Callable[[Any], None]:
 
     def judge(answer: Any) -> None:
         picked = str(answer).strip().lower()
-        expect(picked == right, reasons.get(picked, f"answer with one of the letters {', '.join(sorted([right, *reasons]))}"))
+        expect(
+            picked == right,
+            reasons.get(picked, f"answer with one of the letters {', '.join(sorted([right, *reasons]))}"),
+        )
 
     return judge
 

@@ -86,9 +86,12 @@ class Lesson:
 
     def run(self, *command: str) -> str:
         """Run a command in the lesson's folder; the lines that name the server are left out."""
+        words = [
+            word.encode() if os.name == "posix" else word for word in command
+        ]  # whatever encoding this process has
         env = {**os.environ, "PYTHONIOENCODING": "utf-8", "HXMEM_LANG": self.lang}
         options: dict[str, Any] = {"cwd": self.root, "env": env, "encoding": "utf-8", "errors": "replace"}
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **options)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **options)
         lines = [line.replace(str(self.root), "<folder>") for line in done.stdout.splitlines()]
         return "\n".join(line for line in lines if not line.startswith("[SERVER]"))
 

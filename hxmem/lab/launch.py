@@ -25,7 +25,9 @@ def open_lab(port: int, browser: bool = True) -> int:
     first = "00_forget_and_remember.ipynb"
     command += [f"--LabApp.default_url=/lab/tree/{first}"] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append("--allow-root")  # in a container there is often no other user; the server listens on loopback only
+        command.append(
+            "--allow-root"
+        )  # in a container there is often no other user; the server listens on loopback only
     return subprocess.call(command)
 
 

@@ -12,8 +12,12 @@ def _lay(lay: Callable[[str, str], Any]) -> None:
         expect(isinstance(text, str), "return one text, not a list and not a dictionary")
         expect(note in text, "the note is not in the text that you return")
         expect(question in text, "the question is not in the text that you return")
-        expect(text.index(note) < text.index(question), "the note comes first: the question should be the last thing read")
-        expect("\nUser request:\n" in text, "the label `User request:` needs a line of its own, right above the question")
+        expect(
+            text.index(note) < text.index(question), "the note comes first: the question should be the last thing read"
+        )
+        expect(
+            "\nUser request:\n" in text, "the label `User request:` needs a line of its own, right above the question"
+        )
         expect(text == f"{note}\n\nUser request:\n{question}", "compare the line ends: one empty line, then the label")
 
 
