@@ -105,9 +105,8 @@ class Agent:
             for call in reply.tool_calls:
                 result = self._call(session, tools, call)
                 session.messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-        session.messages.pop()  # calls without results may not stay in a conversation
         text = f"Stopped after {MAX_TOOL_ROUNDS} rounds of tool calls without an answer: ask for a smaller step."
-        session.messages.append({"role": "assistant", "content": text})
+        session.messages[-1] = {"role": "assistant", "content": text}  # calls may not stay without their results
         return text
 
     def _request(self, session: Session, tools: Mapping[str, Tool]) -> Reply:

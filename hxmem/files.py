@@ -111,10 +111,9 @@ def write_atomic(path: Path, text: str) -> None:
             old = path.lstat().st_mode if os.path.lexists(path) else 0
             temporary.chmod(old & 0o777 if stat.S_ISREG(old) else NEW_FILE_MODE)
             temporary.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to report
+        finally:
+            with contextlib.suppress(OSError):  # renamed it is gone, and the first error is the one to report
                 temporary.unlink()
-            raise
     except UnicodeEncodeError as error:
         raise FileProblem(f"{path.name} was not written: its text holds half a character; remove it.") from error
     except OSError as error:

@@ -22,7 +22,6 @@ _SKIPPED = frozenset({".git", ".harnessx", ".venv", "node_modules", "__pycache__
 
 def workspace_tools(root: Path) -> tuple[Tool, ...]:
     """The four tools, contained in `root`; a path that leaves it, links included, is refused."""
-
     root = root.resolve()
 
     def path_of(arguments: Arguments, default: str = "") -> Path:
@@ -93,10 +92,9 @@ def _files(start: Path) -> Iterator[Path]:
 def _shell(command: str, root: Path) -> str:
     """Run in a process group of its own, so that a time-out or Ctrl-C ends its children too; the key stays out."""
     env = {key: value for key, value in os.environ.items() if key != "DEEPSEEK_API_KEY"}
-    options: dict[str, Any] = {"start_new_session": True} if os.name == "posix" else {}
     process = subprocess.Popen(
         command, shell=True, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", **options,
+        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", start_new_session=True,
     )  # fmt: skip
     try:
         output, _ = process.communicate(timeout=SHELL_SECONDS)

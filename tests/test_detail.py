@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hxmem import Memory
 from hxmem.drawer.detail import parse, render, tidy
-from hxmem.drawer.front_matter import Handler, Unreadable
+from hxmem.drawer.front_matter import Unreadable
 
 HARD_VALUES = [
     "no",
@@ -94,6 +94,11 @@ def test_unknown_keys_survive_a_rewrite_word_for_word():
     assert parse(again, "x.md")[0] == memory
 
 
+def test_a_number_is_read_as_it_was_written():
+    memory, _ = parse("---\nname: 1.10\ndescription:\n  12:30\ntype: user\n---\nbody", "x.md")
+    assert (memory.name, memory.description) == ("1.10", "12:30")
+
+
 def test_claude_codes_nested_type_is_read():
     memory, problems = parse("---\nname: x\ndescription: d\nmetadata:\n  type: feedback\n---\nb", "x.md")
     assert (memory.type, problems) == ("feedback", ())
@@ -151,8 +156,3 @@ def test_what_can_not_be_read_names_its_line(raw, line):
     with pytest.raises(Unreadable) as error:
         parse(raw, "x.md")
     assert error.value.line in (line, line + 1)
-
-
-def test_python_frontmatter_takes_our_handler():
-    post = frontmatter.loads("---\nversion: 1.10\n---\nbody", handler=Handler())
-    assert post["version"] == "1.10"

@@ -172,7 +172,8 @@ def _close(fact: Statement, other: Known) -> bool:
         return new <= old and len(new) >= 0.5 * len(old)
     mine, theirs = units(fact.text), units(other.description)
     shared, every = overlap(fact.text, other.description), sum((mine | theirs).values())
-    enough = 0.4 if fact.changed else 0.5
+    occasion = _condition(fact.text)
+    enough = 0.4 if fact.changed or (occasion and occasion == _condition(other.description)) else 0.5
     by_marks = len(new & old) >= 2 and len(new & old) >= enough * len(new | old)
     return by_marks or (shared >= 1.5 and shared >= enough * every)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hxmem.drawer.front_matter import OURS, Handler, Unreadable, read_header, scalar
+from hxmem.drawer.front_matter import OURS, Unreadable, read_header, scalar, split
 from hxmem.text import unix_lines
 
 MEMORY_TYPES = ("user", "feedback", "project", "reference")
@@ -56,9 +56,9 @@ def parse(text: str, file: str) -> tuple[Memory, tuple[Problem, ...]]:
             raise Unreadable(1, "the file is empty: write a note or delete it")
         problem = Problem(file, 1, "no header: its name and first line are used; add name, description and type")
         return Memory(stem, DEFAULT_TYPE, _title(body) or stem, body, file), (problem,)
-    top, rest = Handler().split(text)
+    top, rest = split(text)
     header, body = read_header(top), tidy(rest)
-    problems = list(header.problems)
+    problems = header.problems
     name, description = (str(header.values.get(key, "")).strip() for key in ("name", "description"))
     kind, line = _type(header.values), header.lines.get("type", header.lines.get("metadata", 0))
     if kind not in MEMORY_TYPES:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -27,51 +27,43 @@ class Unreadable(Exception):
         self.line, self.says = line, says
 
 
-class Handler(YAMLHandler):
-    """python-frontmatter's YAML handler with two rules of ours: only whole lines are fences, and values are text."""
-
-    def split(self, text: str) -> tuple[str, str]:
-        lines = text.split("\n")
-        for number, line in enumerate(lines[1:], 1):
-            if line.rstrip() == "---":
-                return "\n".join(lines[1:number]), "\n".join(lines[number + 1 :])
-        raise Unreadable(1, "the header that opens here is never closed: add a line `---` below its last value")
-
-    def load(self, fm: str, **kwargs: object) -> Any:
-        return super().load(fm, **{"Loader": _Loader, **kwargs})
+def split(text: str) -> tuple[str, str]:
+    """The header and the body of a text that opens a header; only whole lines of `---` are fences."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines[1:], 1):
+        if line.rstrip() == "---":
+            return "\n".join(lines[1:number]), "\n".join(lines[number + 1 :])
+    raise Unreadable(1, "the header that opens here is never closed: add a line `---` below its last value")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Header:
-    """The values by key, the line of each key, the lines that are not ours, and (line, what to mend) pairs."""
+    """The values by key, the line of each key, (line, what to mend) pairs, and the lines that are not ours."""
 
-    values: dict[str, Any]
-    lines: dict[str, int]
-    extra: str
-    problems: tuple[tuple[int, str], ...]
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    extra: str = ""
 
 
 def read_header(text: str) -> Header:
     """Read the text between the fences, its first line being line 2 of the file."""
-    values: dict[str, Any] = {}
-    lines: dict[str, int] = {}
-    problems: list[tuple[int, str]] = []
-    chunks = list(_chunks(text))
+    header, chunks = Header(), list(_chunks(text))
     for key, line, chunk in chunks:
         problem = ""
-        if key in lines:
-            problems.append((line, f"`{key}` stands twice in the header, this one is used: delete one"))
+        if key in header.lines:
+            header.problems.append((line, f"`{key}` stands twice in the header, this one is used: delete one"))
         if key:
-            lines[key] = line
-            values[key], problem = _value(key, chunk)
+            header.lines[key] = line
+            header.values[key], problem = _value(key, chunk)
         elif chunk.strip() and not chunk.startswith("#"):
             problem = "no `key:` here: indent it to continue the value above, or check its colon"
         if problem:
-            problems.append((line, problem))
-    if not lines:
+            header.problems.append((line, problem))
+    if not header.lines:
         raise Unreadable(2, "the header is not made of `key: value` lines: add name, description and type")
-    extra = "\n".join(chunk for key, _, chunk in chunks if key not in OURS and chunk.strip())
-    return Header(values, lines, extra, tuple(problems))
+    header.extra = "\n".join(chunk for key, _, chunk in chunks if key not in OURS and chunk.strip())
+    return header
 
 
 def scalar(value: str) -> str:
@@ -113,7 +105,7 @@ def _value(key: str, chunk: str) -> tuple[Any, str]:
     if "\n" not in chunk and _PLAIN.fullmatch(plain):
         return plain, _QUOTE if _MISREAD.search(plain) else ""
     try:
-        value = next(iter(Handler().load(chunk).values()))
+        value = next(iter(YAMLHandler().load(chunk, Loader=_Loader).values()))
     except (yaml.YAMLError, AttributeError, StopIteration) as error:
         problem = getattr(error, "problem", None) or "it has no value"
         return plain.partition("\n")[0], f"YAML can't read this value ({problem}): put it in quotes, indent with spaces"

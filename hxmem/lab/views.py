@@ -66,7 +66,7 @@ def _in_short(exchange: Exchange) -> str:
 def show_table(rows: Iterable[Sequence[Any]], header: Sequence[str], caption: str = "") -> View:
     """A small table, such as measured numbers; columns of numbers are aligned to the right."""
     listed = [tuple(row) for row in rows]
-    numbers = {n for n in range(len(header)) if listed and all(isinstance(row[n], (int, float)) for row in listed)}
+    numbers = {n for n in range(len(header)) if listed and all(type(row[n]) in (int, float) for row in listed)}
     shown = [tuple(f"{cell:,}" if type(cell) is int else str(cell) for cell in row) for row in listed]
     return render(Grid(shown, header, caption, frozenset(numbers)))
 

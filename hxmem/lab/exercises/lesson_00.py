@@ -39,7 +39,7 @@ EXERCISES = {
     "0.2": Exercise(
         _lay,
         (
-            "You built this text by hand above: look at the cell that sets by_hand.",
+            "You built this text by hand above: look at the last line of that cell.",
             "An f-string can hold both values, and \\n is a line end.",
             "Between the note and the label stand two line ends, between the label and the question stands one.",
         ),
