@@ -11,6 +11,7 @@ from hxmem.chat import ChatClient, ContextOverflow, Message, Reply, ToolCall
 from hxmem.drawer.plugin import Drawer
 from hxmem.drawer.recall import with_recall
 from hxmem.exchanges import Exchange
+from hxmem.files import FileProblem
 from hxmem.plugins import Ask, Plugin, Section, Session, Tool, ToolProblem
 from hxmem.tools import workspace_tools
 
@@ -130,7 +131,7 @@ class Agent:
             return f"Error: {reason}"
         try:
             result = tools[call.name].run(arguments)
-        except ToolProblem as error:
+        except (ToolProblem, FileProblem) as error:
             return f"Error: {error}"
         except Exception as error:  # a tool's own fault: the model reads it, the run goes on
             return f"Error: {call.name} failed ({type(error).__name__}: {error})"

@@ -53,20 +53,13 @@ def read_reply(answer: Any) -> Reply:
     if not said:
         raise BadReply("The answer is not one of a chat server: check DEEPSEEK_BASE_URL.", 200)
     text, reasoning = dig(said, "content", kind=str) or "", dig(said, "reasoning_content", kind=str)
-    calls = tuple(_tool_call(call, number) for number, call in enumerate(dig(said, "tool_calls", kind=list) or []))
+    calls = tuple(_tool_call([call], number) for number, call in enumerate(dig(said, "tool_calls", kind=list) or []))
     if failure := unfinished(finish, blank=not text.strip() and not calls):
         raise failure
     message: Message = {"role": "assistant", "content": text}
     message |= {} if reasoning is None else {"reasoning_content": reasoning}  # "" goes back too
     message |= {"tool_calls": [call.as_dict() for call in calls]} if calls else {}
     return Reply(text, reasoning, calls, str(finish), dig(answer, "usage", kind=dict) or {}, message)
-
-
-def _tool_call(call: Any, number: int) -> ToolCall:
-    raw = dig(call, "function", "arguments", kind=object) or ""
-    raw = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False)
-    call_id = dig(call, "id", kind=str) or f"call_{number}"  # looser servers send none
-    return ToolCall(call_id, dig(call, "function", "name", kind=str) or "", raw)
 
 
 def events(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -107,7 +100,9 @@ def assemble(chunks: list[Any]) -> dict[str, Any]:
     for part in (part for d in deltas for part in dig(d, "tool_calls", kind=list) or []):
         index = dig(part, "index", kind=int)  # the key: calls may interleave, and only a first part has an id
         calls.setdefault(len(calls) if index is None else index, []).append(part)
-    message |= {"tool_calls": [_joined(parts) for _, parts in sorted(calls.items())]} if calls else {}
+    message |= (
+        {"tool_calls": [_tool_call(parts, index).as_dict() for index, parts in sorted(calls.items())]} if calls else {}
+    )
     ends = [end for chunk in chunks if (end := dig(chunk, "choices", 0, "finish_reason", kind=object))]
     usage = [found for chunk in chunks if (found := dig(chunk, "usage", kind=dict))]  # may come on a chunk of its own
     head = {name: dig(chunks, 0, name, kind=object) for name in ("id", "model", "created")}
@@ -115,9 +110,12 @@ def assemble(chunks: list[Any]) -> dict[str, Any]:
     return {**head, "object": "chat.completion", "choices": [choice], "usage": usage[-1] if usage else None}
 
 
-def _joined(parts: list[Any]) -> dict[str, Any]:
+def _tool_call(parts: list[Any], number: int) -> ToolCall:
+    """Return one call from its parts; looser servers send no id, and the arguments as an object."""
+
     def first(*path: str) -> str:
         return next((found for part in parts if (found := dig(part, *path, kind=str))), "")
 
-    arguments = "".join(dig(part, "function", "arguments", kind=str) or "" for part in parts)
-    return ToolCall(first("id"), first("function", "name"), arguments).as_dict()
+    pieces = [dig(part, "function", "arguments", kind=object) or "" for part in parts]
+    texts = [piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False) for piece in pieces]
+    return ToolCall(first("id") or f"call_{number}", first("function", "name"), "".join(texts))

@@ -170,10 +170,9 @@ def _endpoint(base_url: str) -> httpx.URL:
         url = httpx.URL(base_url.strip())
     except httpx.InvalidURL:
         url = httpx.URL("")
-    if url.userinfo:
-        raise BadSetting("DEEPSEEK_BASE_URL carries a user name or password: put the key into DEEPSEEK_API_KEY.")
-    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
-        raise BadSetting("DEEPSEEK_BASE_URL must look like https://api.deepseek.com or http://127.0.0.1:11434/v1.")
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
+        known = f"{DEFAULT_BASE_URL} or http://127.0.0.1:11434/v1"
+        raise BadSetting(f"DEEPSEEK_BASE_URL must look like {known}, with the key in DEEPSEEK_API_KEY.")
     path = url.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
     return url.copy_with(path=f"{path}/chat/completions")
 

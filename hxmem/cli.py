@@ -145,7 +145,7 @@ def _restore(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def _reindex(args: argparse.Namespace, store: MemoryStore) -> int:
-    return _done(args, f"MEMORY.md lists {store.reindex()} memories.")
+    return _done(args, f"MEMORY.md lists {_count(store.reindex())}.")
 
 
 def _doctor(args: argparse.Namespace) -> int:
@@ -154,7 +154,7 @@ def _doctor(args: argparse.Namespace) -> int:
     for problem in problems:
         print(problem)
     if not problems:
-        print(f"The drawer is in order: {len(store.list())} memories.")
+        print(f"The drawer is in order: {_count(len(store.list()))}.")
     return 1 if problems else 0
 
 
@@ -213,6 +213,10 @@ def _unknown(name: str, store: MemoryStore) -> StoreProblem:
     return StoreProblem(
         f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}"
     )
+
+
+def _count(number: int) -> str:
+    return f"{number} {'memory' if number == 1 else 'memories'}"
 
 
 def _done(args: argparse.Namespace, sentence: str) -> int:

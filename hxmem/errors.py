@@ -93,8 +93,7 @@ _BY_STATUS: dict[int, tuple[type[ChatError], str]] = {
 }
 _BY_TYPE = {"authentication_error": 401, "rate_limit_error": 429, "service_unavailable_error": 503, "server_error": 500}
 _OVERFLOW = re.compile(
-    r"(?i)maximum context length|context[_ ](length|window|size)|prompt(_| is )too[_ ]long|too many tokens"
-    r"|input is too long|reduce the length of the messages"
+    r"(?i)context[_ ](length|window|size)|(prompt|input)(_| is )too[_ ]long|too many tokens|reduce the length of the"
 )
 _NO_MODEL = re.compile(
     r"(?i)model names are (?P<names>.+?),? but you passed|model_not_found|unknown model|no such model"

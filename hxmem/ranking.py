@@ -50,9 +50,8 @@ def rank(query: str, documents: Sequence[Document], limit: int = 5) -> list[Rank
     so they count three times. The floor is one shared word, for a longer question a third of its words up to two.
     """
     lines = [line for line in query.splitlines() if line.strip()]
-    times: Counter[str] = Counter()
-    for number, line in enumerate(lines):
-        times.update(_terms(line) * (3 if len(lines) > 1 and number in (0, len(lines) - 1) else 1))
+    ends = [lines[0], lines[-1]] if len(lines) > 1 else []
+    times = Counter(chain.from_iterable(map(_terms, lines + 2 * ends)))
     shared = {i: found for i, doc in enumerate(documents) if (found := times.keys() & doc.keys())}
     held = Counter(chain.from_iterable(shared.values()))
     points = _points(query, times, {term for term in held if held[term] > max(3, len(documents) / 10)})

@@ -3,15 +3,14 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from hxmem.files import FileProblem, inside, read_text
 from hxmem.plugins import Tool, ToolProblem
 from hxmem.text import cut_middle
 
-T = TypeVar("T")
 Arguments = Mapping[str, Any]
 MAX_RESULT = 20_000  # characters of one result on the desk
 MAX_FILE_BYTES = 5_000_000
@@ -25,10 +24,10 @@ def workspace_tools(root: Path) -> tuple[Tool, ...]:
     root = root.resolve()
 
     def path_of(arguments: Arguments, default: str = "") -> Path:
-        return _told(inside, root, _word(arguments, "path", default))
+        return inside(root, _word(arguments, "path", default))
 
     def read_file(arguments: Arguments) -> str:
-        return cut_middle(_told(read_text, path_of(arguments), MAX_FILE_BYTES), MAX_RESULT)
+        return cut_middle(read_text(path_of(arguments), MAX_FILE_BYTES), MAX_RESULT)
 
     def list_files(arguments: Arguments) -> str:
         names = [path.relative_to(root).as_posix() for path in _files(path_of(arguments, "."))]
@@ -60,14 +59,6 @@ def workspace_tools(root: Path) -> tuple[Tool, ...]:
         Tool("search_files", "Find lines in files.", _schema(["query"], query=query, path=path), search_files),
         Tool("run_shell", "Run a shell command.", _schema(["command"], command=command), run_shell, "ask"),
     )
-
-
-def _told(use: Callable[..., T], *arguments: object) -> T:
-    """What a function of files returns; its problem becomes the tool's result."""
-    try:
-        return use(*arguments)
-    except FileProblem as error:
-        raise ToolProblem(str(error)) from error
 
 
 def _schema(required: list[str], **properties: dict[str, str]) -> dict[str, Any]:

@@ -173,6 +173,13 @@ def test_broken_arguments_are_an_error_the_model_reads(agent, arguments):
     assert result.text == "ok"
 
 
+@pytest.mark.parametrize("path", ["../x", "missing.txt"])
+def test_a_file_that_can_not_be_read_is_a_sentence_the_model_reads(agent, path):
+    call = completion(calls=[("read_file", json.dumps({"path": path}))])
+    content = agent(call, completion("ok")).run("task").messages[3]["content"]
+    assert content.startswith(f"Error: {path.removeprefix('../')} ")
+
+
 def test_a_tool_that_crashes_is_an_error_the_model_reads(agent):
     def crash(arguments):
         raise ZeroDivisionError("x")

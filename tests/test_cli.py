@@ -21,7 +21,13 @@ ASK = "我之前说过你讲 HarnessX 时要先用什么例子吗？"
 
 def hx(*words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess:
     """One run of the command in a new process."""
-    options = {"cwd": cwd, "env": {**os.environ, **env}, "capture_output": True, "encoding": "utf-8", "stdin": subprocess.DEVNULL}
+    options = {
+        "cwd": cwd,
+        "env": {**os.environ, **env},
+        "capture_output": True,
+        "encoding": "utf-8",
+        "stdin": subprocess.DEVNULL,
+    }
     return subprocess.run([sys.executable, "-m", "hxmem", *words], timeout=60, **options)
 
 
@@ -65,7 +71,12 @@ SENTENCES = [
     ("以后提交代码前一定要先跑 pytest。", "feedback", "提交代码前要做什么？", "pytest"),
     ("Please don't use mocks in the payment tests again.", "feedback", "What about mocks in payment tests?", "mocks"),
     ("我们项目的消息队列用的是 RabbitMQ。", "project", "消息队列用的是什么？", "RabbitMQ"),
-    ("This project deploys from the release branch.", "project", "Which branch does this project deploy from?", "release"),
+    (
+        "This project deploys from the release branch.",
+        "project",
+        "Which branch does this project deploy from?",
+        "release",
+    ),
     ("接口文档在 https://docs.example.com/api 。", "reference", "接口文档在哪里？", "https://docs.example.com/api"),
     ("The incident runbook is in wiki/runbook.md.", "reference", "Where is the incident runbook?", "wiki/runbook.md"),
     ("记住，我对花生过敏。", "user", "我对什么过敏？", "花生"),
@@ -73,7 +84,9 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("told", "kind", "asked", "answer"), SENTENCES, ids=[s[3] for s in SENTENCES])
-def test_any_lasting_statement_is_kept_with_its_type_and_found_again(told, kind, asked, answer, tmp_path, monkeypatch, capsys):
+def test_any_lasting_statement_is_kept_with_its_type_and_found_again(
+    told, kind, asked, answer, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert main(["agent", told]) == 0
     (memory,) = MemoryStore.of(tmp_path).list()
@@ -83,7 +96,10 @@ def test_any_lasting_statement_is_kept_with_its_type_and_found_again(told, kind,
     assert answer in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("said", ["hello", "你好", ASK, "今天天气不错", "Thanks, that was great", "Write a quicksort in Python", "帮我翻译这句话"])
+@pytest.mark.parametrize(
+    "said",
+    ["hello", "你好", ASK, "今天天气不错", "Thanks, that was great", "Write a quicksort in Python", "帮我翻译这句话"],
+)
 def test_small_talk_questions_and_one_off_tasks_leave_no_file(said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["agent", said]) == 0
@@ -92,7 +108,11 @@ def test_small_talk_questions_and_one_off_tasks_leave_no_file(said, tmp_path, mo
 
 def test_a_changed_fact_replaces_the_old_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for said in ("Remember: the deploy branch is main.", "Remember: the deploy branch is main.", "From now on the deploy branch is release."):
+    for said in (
+        "Remember: the deploy branch is main.",
+        "Remember: the deploy branch is main.",
+        "From now on the deploy branch is release.",
+    ):
         main(["agent", said])
     (memory,) = MemoryStore.of(tmp_path).list()
     assert "release" in memory.description
@@ -137,7 +157,9 @@ def test_an_extraction_that_fails_is_skipped_and_changes_no_file(fault, tmp_path
     shown = capsys.readouterr()
     assert shown.out.startswith("记住了")
     assert "[MEMORY] extraction skipped: " in shown.err
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"} == before
+    assert {
+        path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"
+    } == before
 
 
 TROUBLE = [
@@ -207,7 +229,9 @@ def test_a_sub_folder_uses_the_drawer_of_its_project(tmp_path, monkeypatch, caps
 def test_git_ignores_the_drawer(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     hx("agent", "Remember: I drink green tea.", cwd=tmp_path)
-    status = subprocess.run(["git", "status", "--porcelain", "--ignored"], cwd=tmp_path, capture_output=True, text=True).stdout
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "--ignored"], cwd=tmp_path, capture_output=True, text=True
+    ).stdout
     assert status == "!! .harnessx/\n"
 
 
@@ -260,7 +284,10 @@ def test_doctor_names_file_line_and_cure(drawer, capsys):
 
 
 def test_the_help_has_examples(capsys):
-    for words in (["--help"], *([name, "--help"] for name in ("agent", "memory", "lab", "verify", "classroom", "doctor"))):
+    for words in (
+        ["--help"],
+        *([name, "--help"] for name in ("agent", "memory", "lab", "verify", "classroom", "doctor")),
+    ):
         with pytest.raises(SystemExit) as done:
             main(words)
         assert done.value.code == 0
@@ -268,7 +295,9 @@ def test_the_help_has_examples(capsys):
         assert words == ["--help"] or "example" in shown
 
 
-@pytest.mark.parametrize("words", [[], ["agent"], ["agent", " "], ["nonsense"], ["memory"], ["agent", "x", "--root", "nowhere"]])
+@pytest.mark.parametrize(
+    "words", [[], ["agent"], ["agent", " "], ["nonsense"], ["memory"], ["agent", "x", "--root", "nowhere"]]
+)
 def test_wrong_usage_is_no_traceback(words, tmp_path):
     done = hx(*words, cwd=tmp_path)
     assert done.returncode in (1, 2)
@@ -282,7 +311,9 @@ def test_ctrl_c_ends_at_once_and_leaves_the_drawer_whole(tmp_path):
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with Classroom(faults="answer=timeout") as room:
         env = {**os.environ, "DEEPSEEK_BASE_URL": room.url, "DEEPSEEK_API_KEY": room.key}
-        run = subprocess.Popen([sys.executable, "-m", "hxmem", "agent", TELL], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
+        run = subprocess.Popen(
+            [sys.executable, "-m", "hxmem", "agent", TELL], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
+        )
         while room.requests.get("answer", 0) == 0:
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)

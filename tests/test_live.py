@@ -24,12 +24,16 @@ def write_then_read(folder: Path, **env: str) -> list[dict]:
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     for words in ([TELL], [ASK, "--wire", str(folder.parent / "second.jsonl")]):
         command = [sys.executable, "-m", "hxmem", "agent", *words]
-        done = subprocess.run(command, cwd=folder, env={**os.environ, **env}, capture_output=True, encoding="utf-8", timeout=600)
+        done = subprocess.run(
+            command, cwd=folder, env={**os.environ, **env}, capture_output=True, encoding="utf-8", timeout=600
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip(), "an answer was shown"
         assert "[HOOK] Stop: turns=" in done.stderr
     assert MemoryStore.of(folder).problems() == ()
-    status = subprocess.run(["git", "status", "--porcelain", "--ignored"], cwd=folder, capture_output=True, text=True).stdout
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "--ignored"], cwd=folder, capture_output=True, text=True
+    ).stdout
     assert status in ("", "!! .harnessx/\n")
     return [json.loads(line) for line in (folder.parent / "second.jsonl").read_text("utf-8").splitlines()]
 
@@ -68,7 +72,9 @@ def test_the_story_with_the_classroom(folder):
 
 def test_the_story_with_any_server_that_speaks_the_protocol(folder):
     with Classroom() as room:
-        wire = write_then_read(folder, DEEPSEEK_BASE_URL=room.url, DEEPSEEK_API_KEY=room.key, DEEPSEEK_MODEL="classroom")
+        wire = write_then_read(
+            folder, DEEPSEEK_BASE_URL=room.url, DEEPSEEK_API_KEY=room.key, DEEPSEEK_MODEL="classroom"
+        )
     accepted(folder, wire)
     assert all("thinking" not in line["request"]["body"] for line in wire), "other servers don't know the switch"
 

@@ -100,7 +100,8 @@ def test_an_unknown_type_becomes_project(store):
     assert store.get("tea").type == "project"
 
 
-HOSTILE = ["tea.md", 
+HOSTILE = [
+    "tea.md",
     "../../x",
     "/etc/x",
     "..\\x",

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from hxmem.files import FileProblem, OutsideRoot
 from hxmem.plugins import ToolProblem
 from hxmem.tools import MAX_RESULT, workspace_tools
 
@@ -39,7 +40,7 @@ def test_nothing_outside_the_root_is_read(use, tmp_path, path):
     (tmp_path / "secret.txt").write_text("SECRET drawer", "utf-8")
     (tmp_path / "project" / "link.txt").symlink_to(tmp_path / "secret.txt")
     for tool in ("read_file", "list_files"):
-        with pytest.raises(ToolProblem) as error:
+        with pytest.raises(OutsideRoot) as error:
             use(tool, path=path)
         assert str(tmp_path) not in str(error.value)
     assert "SECRET" not in use("search_files", query="drawer")
@@ -49,7 +50,7 @@ def test_nothing_outside_the_root_is_read(use, tmp_path, path):
     "arguments", [{}, {"path": ""}, {"path": 7}, {"path": None}, {"path": "a\0b"}, {"path": "missing.txt"}]
 )
 def test_bad_arguments_are_a_sentence(use, arguments):
-    with pytest.raises(ToolProblem, match=r"\w+ \w+"):
+    with pytest.raises((ToolProblem, FileProblem), match=r"\w+ \w+"):
         use("read_file", **arguments)
 
 

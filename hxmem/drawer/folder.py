@@ -94,18 +94,19 @@ class Folder:
     def take_in(self, file: str, stamp: tuple[int, int, int] | None = None, linked: bool = False) -> None:
         """Read one file again; one that can't be read stays in the list with its problem."""
         self.forget(file)
-        memory: Memory | None = None
-        problems: tuple[Problem, ...] = ()
-        path = self.path / file
-        try:
-            memory, problems = parse(read_text(inside(self.path, path) if linked else path, MAX_FILE_BYTES), file)
-        except (Unreadable, FileProblem) as error:
-            problems = (Problem(file, getattr(error, "line", 0), str(error)),)
-        self.entries[file] = Entry(stamp or _stamp(path), memory, problems)
+        memory, problems = self._read(file, linked)
+        self.entries[file] = Entry(stamp or _stamp(self.path / file), memory, problems)
         place = bisect.bisect_left(self.files, file)
         self.files.insert(place, file)
         self._lines.insert(place, index_line(memory) if memory else "")
         self._note(file, self._keys(memory))
+
+    def _read(self, file: str, linked: bool) -> tuple[Memory | None, tuple[Problem, ...]]:
+        try:
+            path = inside(self.path, file) if linked else self.path / file
+            return parse(read_text(path, MAX_FILE_BYTES), file)
+        except (Unreadable, FileProblem) as error:
+            return None, (Problem(file, getattr(error, "line", 0), str(error)),)
 
     def forget(self, file: str) -> None:
         """Drop what we know of a file; the file itself isn't touched."""

@@ -16,7 +16,6 @@ _PLAIN = re.compile(r"[^\s'\"\[{&*!|>%@`#,?-].*")  # a value that YAML starts to
 _MISREAD = re.compile(r":\s|:$|\s#")  # inside such a value, YAML takes these as its own signs
 _QUOTE = "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`"
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # BaseLoader: `no`, `1.10` and `12:30` stay text
-_SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Unreadable(Exception):
@@ -80,7 +79,7 @@ def scalar(value: str) -> str:
 
 def _reads_back(value: str) -> bool:
     try:
-        return bool(yaml.load(f"k: {value}\n", _SafeLoader) == {"k": value})
+        return bool(yaml.safe_load(f"k: {value}\n") == {"k": value})
     except yaml.YAMLError:
         return False
 

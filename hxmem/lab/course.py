@@ -31,7 +31,8 @@ class Lesson:
     """A fresh temporary folder with an agent's drawer, and a client: `lesson = Lesson("03", drawer="twelve")`.
 
     The client talks to DeepSeek when DEEPSEEK_API_KEY is set, to the server that DEEPSEEK_BASE_URL names, or to the
-    classroom, a server of rules on this machine. Nothing outside the folder is written; it goes with the kernel.
+    classroom, a server of rules on this machine. Nothing outside the folder is written; it goes when the kernel is
+    shut down in good order.
     """
 
     def __init__(self, number: str, drawer: str = "", lang: str = "en") -> None:
@@ -89,7 +90,7 @@ class Lesson:
         words = [
             word.encode() if os.name == "posix" else word for word in command
         ]  # whatever encoding this process has
-        env = {**os.environ, "PYTHONIOENCODING": "utf-8", "HXMEM_LANG": self.lang}
+        env = {**os.environ, "PYTHONIOENCODING": "utf-8", "HXMEM_LANG": self.lang, "HXMEM_HOME": str(self.root)}
         options: dict[str, Any] = {"cwd": self.root, "env": env, "encoding": "utf-8", "errors": "replace"}
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **options)
         lines = [line.replace(str(self.root), "<folder>") for line in done.stdout.splitlines()]
