@@ -1,14 +1,14 @@
 """The loop of an agent: hooks, sections, requests, tool calls and permissions, for one task at a time."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hxmem.chat import ChatClient, ContextOverflow, Message, Reply, ToolCall
 from hxmem.drawer.plugin import Drawer
+from hxmem.drawer.prompts import language, prompts
 from hxmem.drawer.recall import with_recall
 from hxmem.exchanges import Exchange
 from hxmem.files import FileProblem
@@ -17,11 +17,6 @@ from hxmem.tools import workspace_tools
 
 MAX_TOOL_ROUNDS = 20
 SIDE_ATTEMPTS = {"side-query": 1, "extraction": 2}  # tries; keywords stand in for a failed side-query at once
-RULES = {
-    "zh": "你是在用户项目里工作的助手。用用户的语言回答，简短、准确；不知道就说不知道。需要看文件时用工具。",
-    "en": "You are an assistant at work in the user's project. Answer in the user's language, briefly and exactly; "
-    "say so when you don't know. Use the tools to look at files.",
-}
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class Agent:
         confirm: Callable[[str], bool] | None = None,
     ) -> None:
         self.client, self.root = client, Path(root).resolve()
-        self.lang = lang or os.environ.get("HXMEM_LANG") or "zh"
+        self.lang = language(lang)
         self.plugins = tuple(plugins) if plugins is not None else (Drawer(),)
         self._tools = tuple(tools) if tools is not None else workspace_tools(self.root)
         self._permissions = dict(permissions or {})
@@ -142,27 +137,24 @@ class Agent:
     def _refusal(self, session: Session, tools: Mapping[str, Tool], call: ToolCall) -> str:
         """Why this call may not run, "" if it may."""
         tool = tools.get(call.name)
-        permission = self._permission(tool) if tool else "deny"
-        if permission not in ("allow", "ask"):
+        if tool is None or tool.permission not in ("allow", "ask"):
             return f"the tool {call.name} is not allowed here."
         for plugin in self.plugins:  # a guard that can't judge must not let a call through
             failed = f"the check of {plugin.name} failed."
             if reason := self._hook(plugin, "pre_tool_use", session, call, otherwise=failed):
                 return str(reason)
-        if permission == "ask" and not (self._confirm and self._confirm(f"{call.name} {call.arguments}")):
+        if tool.permission == "ask" and not (self._confirm and self._confirm(f"{call.name} {call.arguments}")):
             return f"{call.name} needs a person's consent, and none was given."
         return ""
 
     def _offered(self, session: Session) -> dict[str, Tool]:
-        """The tools of the agent and of its plugins, without those that are denied."""
+        """The tools of the agent and of its plugins as the table of permissions has them, without denied ones."""
         tools = [*self._tools, *chain.from_iterable(self._each("tools", session))]
-        return {tool.name: tool for tool in tools if self._permission(tool) != "deny"}
-
-    def _permission(self, tool: Tool) -> str:
-        return self._permissions.get(tool.name, tool.permission)
+        ruled = [replace(tool, permission=self._permissions.get(tool.name, tool.permission)) for tool in tools]
+        return {tool.name: tool for tool in ruled if tool.permission != "deny"}
 
     def _system(self, session: Session) -> Message:
-        rules = Section(0, RULES.get(session.lang, RULES["zh"]))
+        rules = Section(0, prompts(session.lang).rules)
         sections = [rules, *chain.from_iterable(self._each("sections", session))]
         return {"role": "system", "content": "\n\n".join(s.text for s in sorted(sections, key=lambda s: s.order))}
 

@@ -28,7 +28,10 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
 class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
-    """Talks to one OpenAI-compatible server and keeps every exchange; threads may share it."""
+    """Talks to one OpenAI-compatible server; threads may share it.
+
+    `exchanges` holds every attempt so far, failed ones too, in the order in which they ended.
+    """
 
     def __init__(
         self,
@@ -59,7 +62,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         self._thinking = {"type": thinking} if thinking else None
         self._timeout, self._attempts, self._on_exchange = timeout or Timeouts(), attempts, on_exchange
         self._sleep, self._clock, self._jitter = sleep, clock, jitter
-        self._lock, self._exchanges = threading.RLock(), list[Exchange]()
+        self._lock, self.exchanges = threading.RLock(), tuple[Exchange, ...]()
         self._closing = contextlib.ExitStack()
         self._http = self._closing.enter_context(_http_client(url, self._key, transport))
 
@@ -88,17 +91,11 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         """Close the connections, and the classroom if this client started it."""
         self._closing.close()
 
-    @property
-    def exchanges(self) -> tuple[Exchange, ...]:
-        """Every attempt so far, failed ones too, in the order in which they ended."""
-        return tuple(self._exchanges)
-
     def chat(
         self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", attempts: int = 0, **fields: Any
     ) -> Reply:
         """Ask for one whole answer; ``fields`` are further fields of the body. Raises a ChatError."""
-        body = self._body(messages, tools, fields) | {"stream": False}
-        return self._call(body, purpose, attempts, None)
+        return self._call(self._body(messages, tools, fields) | {"stream": False}, purpose, attempts, None)
 
     def stream(
         self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", on_text: OnText = None, **fields: Any
@@ -155,7 +152,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
     def _keep(self, exchange: Exchange) -> None:
         logging.getLogger("hxmem").debug("POST %s: status %d, %.2f s", self.url, exchange.status, exchange.seconds)
         with self._lock:  # around the callback too: two threads must not write into one line
-            self._exchanges.append(exchange)
+            self.exchanges += (exchange,)
             if self._on_exchange:
                 self._on_exchange(exchange)
 

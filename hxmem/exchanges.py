@@ -109,25 +109,24 @@ def to_har(exchanges: Iterable[Exchange]) -> dict[str, Any]:
 
 
 def _entry(exchange: Exchange) -> dict[str, Any]:
-    body = json.dumps(exchange.body, ensure_ascii=False)
     text, kind = exchange.answer, "text/plain"
     if not isinstance(text, str):  # a stream is put together again
         text, kind = json.dumps(text, ensure_ascii=False), "application/json"
+    got = {"size": len(text.encode()), "mimeType": kind, "text": text}
+    sent = {"mimeType": "application/json", "text": json.dumps(exchange.body, ensure_ascii=False)}
+    asked = {"method": exchange.method, "url": exchange.url, "queryString": [], "postData": sent}
+    came = {"status": exchange.status, "statusText": "", "redirectURL": "", "content": got}
+    entry = {"request": _half(exchange.request_headers, asked), "response": _half(exchange.response_headers, came)}
     time = round(exchange.seconds * 1000, 3)
-    common = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}  # -1: not known, says HAR
-    request: dict[str, Any] = {"method": exchange.method, "url": exchange.url, "queryString": []}
-    request |= {"headers": _pairs(exchange.request_headers), "postData": {"mimeType": "application/json", "text": body}}
-    response: dict[str, Any] = {"status": exchange.status, "statusText": "", "redirectURL": ""}
-    content = {"size": len(text.encode()), "mimeType": kind, "text": text}
-    response |= {"headers": _pairs(exchange.response_headers), "content": content}
-    entry = {"startedDateTime": exchange.started or "1970-01-01T00:00:00.000Z", "time": time, "cache": {}}
-    entry |= {"request": common | request, "response": common | response}
     note = f"{exchange.purpose}: {exchange.error}" if exchange.error else exchange.purpose
-    return entry | {"timings": {"send": 0, "wait": time, "receive": 0}, "comment": note}
+    clock = {"startedDateTime": exchange.started or "1970-01-01T00:00:00.000Z", "time": time}
+    return {**clock, **entry, "cache": {}, "timings": {"send": 0, "wait": time, "receive": 0}, "comment": note}
 
 
-def _pairs(headers: dict[str, str]) -> list[dict[str, str]]:
-    return [{"name": name, "value": value} for name, value in headers.items()]
+def _half(headers: dict[str, str], own: dict[str, Any]) -> dict[str, Any]:
+    pairs = [{"name": name, "value": value} for name, value in headers.items()]
+    common = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}  # -1: not known, says HAR
+    return {**common, "headers": pairs, **own}
 
 
 def curl(exchange: Exchange) -> str:

@@ -19,7 +19,7 @@ class Section:
 
 
 class ToolProblem(Exception):
-    """A tool can't do what it was asked; the model reads the sentence as the tool's result, as that of a FileProblem."""
+    """A tool can't do what it was asked; the model reads the sentence, like that of a FileProblem, as the result."""
 
 
 @dataclass(frozen=True)

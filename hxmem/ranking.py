@@ -1,6 +1,5 @@
 """Ranks documents for a question by the telling words they share (BM25); none rather than unrelated ones."""
 
-import heapq
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -72,7 +71,7 @@ def rank(query: str, documents: Sequence[Document], limit: int = 5) -> list[Rank
         return {t: weight[t] * counts[t] * (_K1 + 1) / (counts[t] + norm) for t in shared[index]}
 
     passed = [i for i, found in shared.items() if floor and sum(map(points.__getitem__, found)) >= floor]
-    best = heapq.nsmallest(limit, ((-fsum(parts(i).values()), i) for i in passed))
+    best = sorted((-fsum(parts(i).values()), i) for i in passed)[:limit]
     words = {stem(token): token for token in reversed(tokens(query))}
     return [Ranked(i, -score, _telling(parts(i), points, words)) for score, i in best]
 

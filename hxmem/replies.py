@@ -13,8 +13,6 @@ T = TypeVar("T")
 MAX_TRIES = 1_000  # brackets that turn out to be no JSON: with more of them the reply is refused
 _START = re.compile(r"""\[(?=\s*(?:["\[\]{\d-]|true|false|null|\Z))|\{(?=\s*(?:["}]|\Z))""")
 _THINKING = re.compile(r"<think(?:ing)?>(?:.*?(</think(?:ing)?>)|.*)", re.DOTALL)
-# An escaped half of a character is no text, its pair is; the first two choices step over what stays.
-_LONE_HALF = re.compile(r"(\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\(?:[^u]|u(?![dD][89a-fA-F])))|\\u\w{4}")
 
 
 @dataclass(frozen=True)
@@ -106,21 +104,20 @@ def _last(values: Sequence[Any], problem: str, fits: Callable[[Any], T]) -> Pars
 
 def _values(text: str) -> tuple[list[Any], str]:
     """Return the outermost arrays and objects in a text, and what is broken in it, if anything."""
-    text = whole(text).strip("\ufeff \t\r\n`")
+    text = text.strip("\ufeff \t\r\n`")
     if thinking := _THINKING.match(text):
         if not thinking[1]:
             return [], "the reply is cut off in its thinking part"
         text = text[thinking.end() :]
     if not text.strip():
         return [], "the reply is empty"
-    text = _LONE_HALF.sub(lambda found: found[1] or r"\ufffd", text)
     # A number of any length would take quadratic time; none of 20 digits is meant as a number here.
     decode = json.JSONDecoder(strict=False, parse_int=lambda n: int(n) if len(n) < 20 else math.inf).raw_decode
     values, problem, at, tries = [], "", 0, 0
     while (start := _START.search(text, at)) and tries < MAX_TRIES:
         try:
             value, at = decode(text, start.start())
-            values.append(value)
+            values.append(json.loads(whole(json.dumps(value, ensure_ascii=False))))  # halves can come escaped
         except json.JSONDecodeError as error:
             if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
                 return [], "the reply is cut off inside its JSON"
@@ -146,7 +143,6 @@ def _item(value: Any) -> Item:
     for name, field in fields.items():
         if not isinstance(field, str):
             raise ValueError(f"{name} is not text")
-    for name in ("description", "body"):
-        if not fields[name].strip():
+        if name in ("description", "body") and not field.strip():
             raise ValueError(f"no {name}")
     return Item(**fields)

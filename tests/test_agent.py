@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hxmem import Agent, ChatClient, ChatError, MemoryStore, Plugin, Section, Tool
+from hxmem import Agent, ChatClient, ChatError, Drawer, Memory, MemoryStore, Plugin, Section, Session, Tool
 from hxmem.agent import MAX_TOOL_ROUNDS
 
 
@@ -238,6 +238,14 @@ def test_the_exchanges_of_a_run_are_labelled_and_only_its_own(agent):
 def test_an_empty_drawer_says_so_in_the_system_text(agent):
     system = agent(completion("a")).run("one").messages[0]["content"]
     assert "Project memory index: (empty)" in system
+
+
+def test_one_drawer_in_two_projects_keeps_them_apart(tmp_path):
+    drawer = Drawer()
+    first, second = (Session(tmp_path / name, "en", "task", lambda purpose: str, str) for name in ("one", "two"))
+    drawer.store(first).write(Memory("tea", "user", "drinks green tea", "Green tea."))
+    assert drawer.store(second).list() == []
+    assert drawer.store(first) is drawer.store(first)
 
 
 def test_the_default_plugin_is_the_drawer_of_the_root(agent, tmp_path):

@@ -59,8 +59,7 @@ def catalog(memories: Iterable[Memory], types: bool = False) -> str:
     >>> catalog([Memory("tea", "user", "drinks green tea", "...")])
     '0: tea - drinks green tea'
     """
-    rows = enumerate(memories)
-    return "\n".join(f"{number}: {_line(m, f' ({m.type})' if types else '')}" for number, m in rows)
+    return "\n".join(f"{n}: {_line(m, f' ({m.type})' if types else '')}" for n, m in enumerate(memories))
 
 
 def narrow(memories: Sequence[Memory], store: MemoryStore, text: str) -> Sequence[Memory]:

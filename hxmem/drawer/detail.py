@@ -1,5 +1,6 @@
 """One memory is one Markdown file: front matter with name, description and type, then the body."""
 
+import re
 from dataclasses import dataclass
 
 from hxmem.drawer.front_matter import OURS, Unreadable, read_header, scalar, split
@@ -7,6 +8,7 @@ from hxmem.text import unix_lines
 
 MEMORY_TYPES = ("user", "feedback", "project", "reference")
 DEFAULT_TYPE = "project"
+_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,7 @@ def render(memory: Memory) -> str:
 
 def tidy(body: str) -> str:
     """A body as it is stored: LF line ends, no blank lines around it, the first line's indent kept."""
-    lines = unix_lines(body).rstrip().split("\n")
-    while len(lines) > 1 and not lines[0].strip():
-        lines.pop(0)
-    return "\n".join(lines)
+    return _BLANK_LINES.sub("", unix_lines(body).rstrip())
 
 
 def one_line(text: str) -> str:

@@ -38,10 +38,11 @@ def extract(messages: Sequence[Message], store: MemoryStore, ask: Ask, lang: str
         return Extraction()
     written: list[WriteResult] = []
     skipped: list[str] = []
+    reason = ""
     try:
         items, skipped = read_items(ask(extraction_query(spoken, store, lang)))
         if skipped and not items:
-            return Extraction(reason="; ".join(skipped))
+            skipped, reason = [], "; ".join(skipped)
         if len(items) > MAX_ITEMS:
             skipped.append(f"{len(items) - MAX_ITEMS} items over the limit of {MAX_ITEMS}")
         for item in items[:MAX_ITEMS]:
@@ -51,8 +52,8 @@ def extract(messages: Sequence[Message], store: MemoryStore, ask: Ask, lang: str
             else:
                 skipped.append(f"{result.name}: {result.reason}")
     except Exception as error:  # whatever the model's client or the disk raises must not cost the answer
-        return Extraction(tuple(written), tuple(skipped), f"{error}" or type(error).__name__)
-    return Extraction(tuple(written), tuple(skipped))
+        reason = f"{error}" or type(error).__name__
+    return Extraction(tuple(written), tuple(skipped), reason)
 
 
 def extraction_query(spoken: str, store: MemoryStore, lang: str = "") -> list[dict[str, str]]:
@@ -75,11 +76,8 @@ def dialogue(messages: Sequence[Message], limit: int = MAX_DIALOGUE) -> str:
     tools_used = False
     for message in messages:
         role, content = message.get("role"), _text(message.get("content"))
-        if role == "user":
-            tools_used, content = False, without_recall(content)
-        else:
-            content = cut_middle(content, MAX_CONTEXT)
-        tools_used = tools_used or role == "tool" or bool(message.get("tool_calls"))
+        content = without_recall(content) if role == "user" else cut_middle(content, MAX_CONTEXT)
+        tools_used = role != "user" and (tools_used or role == "tool" or bool(message.get("tool_calls")))
         if content.strip() and (role == "user" or (role == "assistant" and not tools_used)):
             turns.append(f"{role}: " + "\n  ".join(content.strip().splitlines()))
     kept = fitting(reversed(turns), lambda turn: len(turn) + 1, limit + 1)

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from hxmem.drawer.detail import Memory, Problem, StoreProblem, parse
 from hxmem.drawer.front_matter import Unreadable
@@ -35,7 +36,7 @@ class Folder:
         self._table: dict[str, list[str]] = {}  # what a memory is known by -> the files that have it
         self._compares = False  # whether texts stand in the table: only a write needs them, and all must be read for it
 
-    def look(self) -> None:
+    def look(self) -> Self:
         """Compare every file's stamp with the one we know, and read what is new; no folder is an empty drawer."""
         try:
             with os.scandir(self.path) as entries:
@@ -50,6 +51,7 @@ class Folder:
             known = self.entries.get(file)
             if known is None or entry.is_symlink() or known.stamp != _stamp(entry):
                 self.take_in(file, _stamp(entry), linked=entry.is_symlink())
+        return self
 
     def fingerprint(self) -> tuple[int, ...]:
         """Changes with every write of hxmem (the index is a new file each time) and every file that comes or goes."""

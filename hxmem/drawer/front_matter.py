@@ -1,7 +1,7 @@
 """The header of a detail file: read key by key, so that one bad line costs that line and not the note."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,9 @@ from frontmatter.default_handlers import YAMLHandler
 OURS = ("name", "description", "type")
 
 _KEY = re.compile(r"([^\s#'\"\[{&*!|>%@`:-][^:]*?)\s*:(?:\s|$)")
-_CONTINUES = re.compile(r"\s|#|- |-$|$")  # indented, a comment, a list item, or empty
+_NEXT = re.compile(
+    r"\n(?![\s#]|- |-(?:\n|\Z)|\Z)"
+)  # before a line that isn't indented, a comment, a list item or empty
 _PLAIN = re.compile(r"[^\s'\"\[{&*!|>%@`#,?-].*")  # a value that YAML starts to read as plain text
 _MISREAD = re.compile(r":\s|:$|\s#")  # inside such a value, YAML takes these as its own signs
 _QUOTE = "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`"
@@ -84,18 +86,13 @@ def _reads_back(value: str) -> bool:
         return False
 
 
-def _chunks(text: str) -> Iterable[tuple[str, int, str]]:
+def _chunks(text: str) -> Iterator[tuple[str, int, str]]:
     """The header as (key, line, text); indented lines, list items and comments belong to the key above them."""
-    key, start, held = "", 2, list[str]()
-    for line, content in enumerate(text.split("\n"), 2):
-        found = _KEY.match(content)
-        if held and not found and _CONTINUES.match(content):
-            held.append(content)
-            continue
-        if held:
-            yield key, start, "\n".join(held)
-        key, start, held = found[1] if found else "", line, [content]
-    yield key, start, "\n".join(held)
+    line = 2
+    for chunk in _NEXT.split(text):
+        found = _KEY.match(chunk.partition("\n")[0])
+        yield found[1] if found else "", line, chunk
+        line += chunk.count("\n") + 1
 
 
 def _value(key: str, chunk: str) -> tuple[Any, str]:

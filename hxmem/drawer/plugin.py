@@ -1,6 +1,7 @@
 """The drawer in an agent: lays the right notes on the desk at the start, writes new ones at the end."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from hxmem.drawer.catalog import Selection, select
 from hxmem.drawer.extraction import Extraction, extract
@@ -16,14 +17,13 @@ class Drawer(Plugin):
     name = "drawer"
 
     def __init__(self, store: MemoryStore | None = None) -> None:
-        self._store = store
+        self._given, self._stores = store, dict[Path, MemoryStore]()
         self.selection: Selection | None = None
         self.extraction: Extraction | None = None
 
     def store(self, session: Session) -> MemoryStore:
         """The drawer that was given, or the one of the session's folder."""
-        self._store = self._store or MemoryStore.of(session.root)
-        return self._store
+        return self._given or self._stores.setdefault(session.root, MemoryStore.of(session.root))
 
     def sections(self, session: Session) -> Iterable[Section]:
         """The rule for "remember", and the index."""

@@ -1,4 +1,4 @@
-"""The words that drive the drawer: sentences in two files, `prompts.zh.toml` and `prompts.en.toml`, and labels."""
+"""The words that go to the model: sentences in `prompts.zh.toml` and `prompts.en.toml`, and labels for both."""
 
 import os
 import tomllib
@@ -15,8 +15,9 @@ INDEX_LABEL = "Project memory index:"
 
 @dataclass(frozen=True)
 class Prompts:
-    """One language's sentences: `choose` takes the limit, the others are used as they are."""
+    """One language's sentences: `rules` are the agent's; `choose` takes the limit; the others are used as they are."""
 
+    rules: str
     choose: str
     extract: str
     recalled: str
@@ -26,8 +27,13 @@ class Prompts:
 
 
 def prompts(lang: str = "") -> Prompts:
-    """The sentences of a language, "zh" or "en"; left out, HXMEM_LANG says which, and Chinese is the default."""
-    return _read("en" if (lang or os.environ.get("HXMEM_LANG", "")) == "en" else "zh")
+    """The sentences of a language, chosen as `language` says."""
+    return _read(language(lang))
+
+
+def language(lang: str = "") -> str:
+    """The language as "zh" or "en"; left out, HXMEM_LANG says which, and Chinese is the default."""
+    return "en" if (lang or os.environ.get("HXMEM_LANG", "")) == "en" else "zh"
 
 
 @lru_cache

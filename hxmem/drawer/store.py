@@ -54,18 +54,15 @@ class MemoryStore:
 
     def list(self) -> list[Memory]:
         """All readable memories, ordered by file name."""
-        self._folder.look()
-        return self._folder.memories()
+        return self._folder.look().memories()
 
     def get(self, name: str) -> Memory | None:
         """The memory of this name or file name, whatever its case; None if there is none."""
-        self._folder.look()
-        return self._folder.find(name)
+        return self._folder.look().find(name)
 
     def newest(self, limit: int) -> tuple[Memory, ...]:
         """At most `limit` memories, the last written first."""
-        self._folder.look()
-        entries = sorted(self._folder.entries.values(), key=lambda entry: entry.stamp, reverse=True)
+        entries = sorted(self._folder.look().entries.values(), key=lambda entry: entry.stamp, reverse=True)
         return tuple(entry.memory for entry in entries if entry.memory)[:limit]
 
     def search(self, query: str, limit: int = 5) -> tuple[Hit, ...]:
@@ -74,8 +71,7 @@ class MemoryStore:
 
     def index(self) -> str:
         """The index as a request carries it: within the budget, the newest kept, "" when the drawer is empty."""
-        self._folder.look()
-        return within_budget(self._folder.lines())
+        return within_budget(self._folder.look().lines())
 
     def problems(self) -> tuple[Problem, ...]:
         """Everything in the folder that a person should mend: file, line, what to do."""
