@@ -15,7 +15,7 @@ import httpx
 
 from hxmem.answers import Message, Reply, ToolCall, read_reply
 from hxmem.attempt import Attempt, OnText, Timeouts
-from hxmem.errors import BadSetting, ChatError, ContextOverflow, MissingKey
+from hxmem.errors import BadSetting, ChatError, ContextOverflow
 from hxmem.exchanges import Exchange, clean
 
 __all__ = ["ChatClient", "ChatError", "ContextOverflow", "Message", "Reply", "Timeouts", "ToolCall"]
@@ -49,14 +49,14 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         jitter: Callable[[], float] = random.random,
         on_exchange: Callable[[Exchange], object] | None = None,
     ) -> None:
-        """Raise BadSetting or MissingKey where no request could succeed; server="classroom" names it as such."""
+        """Raise BadSetting where no request could succeed; server="classroom" names it as such."""
         url, self._key = _endpoint(base_url), key.strip()
         if not re.fullmatch(r"[!#-\[\]-~]*", self._key):  # a header can't carry more
             raise BadSetting("The key holds a space, a quote or a character that no key has: copy it again.")
         self.url, self.model = str(url), model
         self.server = server or ("deepseek" if f".{url.host}".endswith(".deepseek.com") else "other")
         if self.server == "deepseek" and not self._key:
-            raise MissingKey(f"{url.host} needs a key: set DEEPSEEK_API_KEY, or unset DEEPSEEK_BASE_URL (classroom).")
+            raise BadSetting("There is no key: set DEEPSEEK_API_KEY, or unset DEEPSEEK_BASE_URL to use the classroom.")
         if thinking == "auto":
             thinking = None if self.server == "other" else "disabled"
         self._thinking = {"type": thinking} if thinking else None
@@ -101,8 +101,8 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", on_text: OnText = None, **fields: Any
     ) -> Reply:
         """Ask for one answer in pieces, each given to ``on_text``; once text was shown, nothing is tried again."""
-        body = self._body(messages, tools, fields) | {"stream": True, "stream_options": {"include_usage": True}}
-        return self._call(body, purpose, 0, on_text)
+        streamed = {"stream": True, "stream_options": {"include_usage": True}}
+        return self._call(self._body(messages, tools, fields) | streamed, purpose, 0, on_text)
 
     def ask(self, messages: Messages, purpose: str = "ask", attempts: int = 0) -> str:
         """Return the text of one answer: all that the drawer needs of a model."""

@@ -23,11 +23,7 @@ class _Transient(ChatError):
 
 
 class BadSetting(ChatError):
-    """The base URL, the key or the proxy settings can't be used."""
-
-
-class MissingKey(BadSetting):
-    """DeepSeek needs a key and there is none."""
+    """The base URL, the key or the proxy settings can't be used, or DeepSeek's key is missing."""
 
 
 class WrongKey(ChatError):

@@ -16,10 +16,6 @@ _SHORTEST_KEY = 8  # local servers take any word, such as "none", as a key: mask
 T = TypeVar("T")
 
 
-class WireFileProblem(FileProblem):
-    """A file of exchanges can't be written."""
-
-
 @dataclass(frozen=True)
 class Exchange:
     """One request and what came back for it; ``status`` is 0 when nothing did."""
@@ -93,7 +89,7 @@ def save(exchanges: Iterable[Exchange], path: str | Path) -> None:
     elif path.suffix == ".har":
         text = json.dumps(to_har(listed), ensure_ascii=False, indent=1) + "\n"
     else:
-        raise WireFileProblem(f"{path.name} is no name for exchanges: end it in .jsonl or .har.")
+        raise FileProblem(f"{path.name} is no name for exchanges: end it in .jsonl or .har.")
     write_atomic(path, text)
 
 

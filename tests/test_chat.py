@@ -23,7 +23,6 @@ from hxmem.errors import (
     ContextOverflow,
     CutAnswer,
     EmptyAnswer,
-    MissingKey,
     ModelRetired,
     NoBalance,
     NoNetwork,
@@ -693,7 +692,7 @@ def test_the_environment_names_key_server_and_model():
 
 def test_deepseek_without_a_key_is_refused_before_anything_is_sent():
     for base in ("https://api.deepseek.com", "https://API.DeepSeek.com/v1"):
-        with pytest.raises(MissingKey, match="set DEEPSEEK_API_KEY"):
+        with pytest.raises(BadSetting, match="set DEEPSEEK_API_KEY"):
             ChatClient.from_env({"DEEPSEEK_BASE_URL": base})
 
 

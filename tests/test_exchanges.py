@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from hxmem.chat import ChatClient
-from hxmem.exchanges import Exchange, WireFileProblem, clean, curl, json_line, save, to_har
+from hxmem.exchanges import Exchange, clean, curl, json_line, save, to_har
 from hxmem.files import FileProblem
 
 KEY = "sk-marker-0123456789abcdef"
@@ -67,7 +67,7 @@ def test_json_lines_hold_one_exchange_each_whatever_its_text(tmp_path):
 
 @pytest.mark.parametrize("name", ["wire.txt", "wire", "wire.json"])
 def test_another_ending_is_refused_and_nothing_is_written(tmp_path, name):
-    with pytest.raises(WireFileProblem, match=r"end it in \.jsonl or \.har"):
+    with pytest.raises(FileProblem, match=r"end it in \.jsonl or \.har"):
         save([exchange()], tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

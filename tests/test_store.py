@@ -190,7 +190,7 @@ def test_a_file_of_5_mb_is_reported_not_read(store):
     store.write(TEA)
     (store.folder / "big.md").write_text("---\nname: big\ndescription: d\n---\n" + "x" * 5_000_000, "utf-8")
     assert names(store) == ["tea"]
-    assert [problem.file for problem in store.problems()][0] == "big.md"
+    assert next(problem.file for problem in store.problems()) == "big.md"
 
 
 def test_bom_and_crlf_are_read(store):
