@@ -54,8 +54,7 @@ class Agent:
         show: Callable[[str], object] | None = None,
         confirm: Callable[[str], bool] | None = None,
     ) -> None:
-        self.client, self.root = client, Path(root).resolve()
-        self.lang = language(lang)
+        self.client, self.root, self.lang = client, Path(root).resolve(), language(lang)
         self.plugins = tuple(plugins) if plugins is not None else (Drawer(),)
         self._tools = tuple(tools) if tools is not None else workspace_tools(self.root)
         self._permissions = dict(permissions or {})

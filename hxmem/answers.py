@@ -100,9 +100,8 @@ def assemble(chunks: list[Any]) -> dict[str, Any]:
     for part in (part for d in deltas for part in dig(d, "tool_calls", kind=list) or []):
         index = dig(part, "index", kind=int)  # the key: calls may interleave, and only a first part has an id
         calls.setdefault(len(calls) if index is None else index, []).append(part)
-    message |= (
-        {"tool_calls": [_tool_call(parts, index).as_dict() for index, parts in sorted(calls.items())]} if calls else {}
-    )
+    if calls:
+        message["tool_calls"] = [_tool_call(parts, index).as_dict() for index, parts in sorted(calls.items())]
     ends = [end for chunk in chunks if (end := dig(chunk, "choices", 0, "finish_reason", kind=object))]
     usage = [found for chunk in chunks if (found := dig(chunk, "usage", kind=dict))]  # may come on a chunk of its own
     head = {name: dig(chunks, 0, name, kind=object) for name in ("id", "model", "created")}

@@ -101,6 +101,9 @@ def write_atomic(path: Path, text: str) -> None:
     """
     try:
         data = unix_lines(text).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise FileProblem(f"{path.name} was not written: its text holds half a character; remove it.") from error
+    try:
         handle, name = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
         temporary = Path(name)
         try:
@@ -114,10 +117,9 @@ def write_atomic(path: Path, text: str) -> None:
         finally:
             with contextlib.suppress(OSError):  # renamed it is gone, and the first error is the one to report
                 temporary.unlink()
-    except UnicodeEncodeError as error:
-        raise FileProblem(f"{path.name} was not written: its text holds half a character; remove it.") from error
-    except OSError as error:
-        raise FileProblem(f"{path.name} could not be written ({error.strerror}): check folder and disk.") from error
+    except (OSError, UnicodeError) as error:  # a name that the file system's encoding can't hold is the second
+        why = getattr(error, "strerror", error)
+        raise FileProblem(f"{path.name} could not be written ({why}): check folder and disk.") from error
     _sync_folder(path.parent)
 
 

@@ -192,6 +192,7 @@ def test_unknown_exercises_and_failing_answers_are_verdicts_not_errors():
 
 # --- running -----------------------------------------------------------------------------------------------
 
+
 def strict_encoding() -> dict[str, str]:
     """Settings under which our code, cells included, fails where it opens a text without naming its encoding."""
     package = ROOT / "hxmem"

@@ -77,6 +77,16 @@ def test_a_process_killed_in_a_write_leaves_a_whole_drawer(tmp_path, step, at):
     assert again.problems() == ()
 
 
+def test_a_name_that_the_file_system_can_not_hold_is_one_sentence(tmp_path):
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    code = "from hxmem import *; MemoryStore('m').write(Memory('\\u4e66\\u684c', 'user', 'd', 'b'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    if done.returncode == 0:
+        pytest.skip("this system takes any name")
+    assert "StoreProblem: the memory could not be written: " in done.stderr
+    assert "ascii" in done.stderr
+
+
 def test_a_lock_that_is_held_is_one_sentence(tmp_path, monkeypatch):
     from hxmem import Memory, StoreProblem
     from hxmem.files import lock

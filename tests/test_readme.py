@@ -42,8 +42,8 @@ def test_the_code_to_reuse_runs_as_it_stands(tmp_path, monkeypatch):
     class Client:
         """Stands for any OpenAI-compatible client."""
 
-        class chat:  # noqa: N801
-            class completions:  # noqa: N801
+        class chat:
+            class completions:
                 @staticmethod
                 def create(model, messages):
                     asked.append(messages)

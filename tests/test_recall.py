@@ -58,3 +58,7 @@ def test_a_long_body_is_cut_on_the_desk():
 def test_a_message_without_a_block_is_left_alone():
     assert without_recall("plain") == "plain"
     assert without_recall("<relevant_memories>\nunfinished") == "<relevant_memories>\nunfinished"
+
+
+def test_a_note_that_is_only_a_header_says_its_description():
+    assert "\ndrinks tea\n</memory>" in recall([Memory("tea", "user", "drinks tea", "", "tea.md")])

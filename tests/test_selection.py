@@ -149,3 +149,17 @@ def test_both_languages_carry_the_same_labels(store):
     for lang in ("zh", "en"):
         content = side_query("t", store.list(), lang=lang)[0]["content"]
         assert "\n\nUser request:\nt\n\nMemory catalog:\n0: " in content
+
+
+def test_keywords_leave_out_what_is_far_behind_the_best(store):
+    store.write(Memory("weak", "project", "HarnessX has a mascot", "It is a beaver."))
+    hits = store.search("讲 HarnessX 先用书桌和抽屉的例子吗")
+    assert "weak" in [hit.memory.name for hit in hits], "the search itself shows it"
+    assert "weak" not in names(select("讲 HarnessX 先用书桌和抽屉的例子吗", store, None))
+
+
+def test_a_folder_that_can_not_be_read_chooses_nothing_and_says_why(tmp_path):
+    (tmp_path / "file").write_text("x")
+    selection = select("task", MemoryStore(tmp_path / "file" / "memory"), saying("[0]"))
+    assert (selection.memories, selection.how) == ((), "none")
+    assert "can't be read" in selection.reason

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hxmem.drawer.detail import Memory, one_line
+from hxmem.drawer.detail import Memory, StoreProblem, one_line
 from hxmem.drawer.prompts import CATALOG_LABEL, TASK_LABEL, prompts
 from hxmem.drawer.store import MemoryStore
 from hxmem.plugins import Ask
@@ -11,6 +11,7 @@ from hxmem.replies import read_choice
 from hxmem.text import cut_middle, estimate_tokens, fitting
 
 MAX_CHOSEN = 5
+KEYWORD_SHARE = 0.5  # of the best score: nobody checks what keywords chose, so what is far behind stays in the drawer
 MAX_TASK = 2_000  # characters of the task in the side-query, start and end kept
 NARROW_ABOVE, NARROW_TO = 200, 100  # memories: above the first the catalog is cut to the second
 MAX_LINE = 160  # characters of one catalog line
@@ -31,7 +32,10 @@ def select(task: str, store: MemoryStore, ask: Ask | None, limit: int = MAX_CHOS
 
     Any failure of `ask`, and any reply that isn't a list of catalog numbers, leads to the fallback; it never raises.
     """
-    memories = narrow(store.list(), store, task)
+    try:
+        memories = narrow(store.list(), store, task)
+    except StoreProblem as error:
+        return Selection((), "none", str(error))
     if not memories or not task.strip():
         return Selection((), "none", "the task is empty" if memories else "the drawer is empty")
     reason = "no model was given"
@@ -44,7 +48,8 @@ def select(task: str, store: MemoryStore, ask: Ask | None, limit: int = MAX_CHOS
         except Exception as error:  # whatever the model's client raises must not cost the answer
             reason = f"{error}" or type(error).__name__
     hits = store.search(task, limit)
-    return Selection(tuple(hit.memory for hit in hits), "keyword" if hits else "none", reason)
+    close = tuple(hit.memory for hit in hits if hit.score >= KEYWORD_SHARE * hits[0].score)
+    return Selection(close, "keyword" if close else "none", reason)
 
 
 def side_query(task: str, memories: Sequence[Memory], limit: int = MAX_CHOSEN, lang: str = "") -> list[dict[str, str]]:

@@ -11,9 +11,8 @@ from frontmatter.default_handlers import YAMLHandler
 OURS = ("name", "description", "type")
 
 _KEY = re.compile(r"([^\s#'\"\[{&*!|>%@`:-][^:]*?)\s*:(?:\s|$)")
-_NEXT = re.compile(
-    r"\n(?![\s#]|- |-(?:\n|\Z)|\Z)"
-)  # before a line that isn't indented, a comment, a list item or empty
+# A new key begins on a line that isn't indented, a comment, a list item or empty.
+_NEXT = re.compile(r"\n(?![\s#]|- |-(?:\n|\Z)|\Z)")
 _PLAIN = re.compile(r"[^\s'\"\[{&*!|>%@`#,?-].*")  # a value that YAML starts to read as plain text
 _MISREAD = re.compile(r":\s|:$|\s#")  # inside such a value, YAML takes these as its own signs
 _QUOTE = "put the value in quotes: YAML cuts or refuses it at `: ` or ` #`"

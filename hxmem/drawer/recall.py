@@ -45,5 +45,5 @@ def without_recall(content: str) -> str:
 
 def _note(memory: Memory) -> str:
     name, kind, source = (quoteattr(text) for text in (memory.name, memory.type, memory.file or f"{memory.name}.md"))
-    body = _OUR_TAG.sub("&lt;", cut_middle(memory.body, MAX_BODY))
+    body = _OUR_TAG.sub("&lt;", cut_middle(memory.body or memory.description, MAX_BODY))
     return f"\n<memory name={name} type={kind} source={source}>\n{body}\n</memory>"

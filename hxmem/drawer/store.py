@@ -106,7 +106,7 @@ class MemoryStore:
             if old and same(old) == same(memory) and old.type == memory.type:
                 return WriteResult("duplicate", old.name, "already in the drawer")
             if twin := self._folder.twin(memory, old.file if old else ""):
-                return WriteResult("duplicate", twin.name, f"says the same as {twin.name}")
+                return WriteResult("duplicate", memory.name, f"says the same as {twin.name}")
             if old:
                 memory = replace(memory, name=old.name, extra=memory.extra or old.extra)
                 self._keep(old.file)
