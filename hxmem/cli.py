@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from hxmem.agent import Agent
-from hxmem.chat import DEFAULT_MODEL, ChatClient, ChatError
 from hxmem.drawer.detail import StoreProblem
 from hxmem.drawer.store import MemoryStore
 from hxmem.exchanges import Exchange, json_line, save
@@ -38,6 +36,10 @@ Without a key and a base URL the classroom answers: a server on this machine tha
 }
 
 
+class Trouble(Exception):
+    """One sentence for the person at the terminal."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 well, 1 a problem in one sentence, 2 wrong usage, 130 Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
@@ -54,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `hx memory list | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ChatError, StoreProblem, FileProblem) as error:
+    except (Trouble, StoreProblem, FileProblem) as error:
         _say(f"hx: {error}")
         return 1
 
@@ -62,13 +64,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _agent(args: argparse.Namespace) -> int:
     task = " ".join(args.task).strip()
     if not task:
-        raise StoreProblem("the task is empty: say what the agent should do, in quotes.")
+        raise Trouble("the task is empty: say what the agent should do, in quotes.")
+    from hxmem.agent import Agent  # only here: `hx memory list` should not wait for an HTTP client
+    from hxmem.chat import ChatClient, ChatError
+
     root = _root(args)
-    with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add, attempts=3) as client:
-        if client.server == "classroom":
-            _say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
-        agent = Agent(client, root, lang=args.lang, notify=_say, show=_answer, confirm=_consent())
-        agent.run(task)
+    try:
+        with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add, attempts=3) as client:
+            if client.server == "classroom":
+                _say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
+            agent = Agent(client, root, lang=args.lang, notify=_say, show=_answer, confirm=_consent())
+            agent.run(task)
+    except ChatError as error:
+        raise Trouble(str(error)) from error
     return 0
 
 
@@ -140,7 +148,7 @@ def _delete(args: argparse.Namespace, store: MemoryStore) -> int:
 
 def _restore(args: argparse.Namespace, store: MemoryStore) -> int:
     if not store.folder.is_dir() or not store.restore(args.name):
-        raise StoreProblem(f"there is no earlier version of {args.name} in .history/.")
+        raise Trouble(f"there is no earlier version of {args.name} in .history/.")
     return _done(args, f"Restored {args.name}.")
 
 
@@ -171,6 +179,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _classroom(args: argparse.Namespace) -> int:
+    from hxmem.chat import DEFAULT_MODEL
     from hxmem.classroom import Classroom, Faults, UnknownFault, summary
 
     if args.fault == "list":
@@ -178,7 +187,7 @@ def _classroom(args: argparse.Namespace) -> int:
     try:
         room = Classroom(args.port, Faults.parse(args.fault) if args.fault else None).start()
     except (UnknownFault, OSError) as error:
-        raise StoreProblem(f"the classroom can't start: {error}") from error
+        raise Trouble(f"the classroom can't start: {error}") from error
     with room:
         _answer(f"The classroom, rules and not a model, listens on {room.url} (Ctrl-C ends it). In another terminal:")
         _answer(f"  export DEEPSEEK_BASE_URL={room.url} DEEPSEEK_API_KEY={room.key}")
@@ -191,7 +200,7 @@ def _classroom(args: argparse.Namespace) -> int:
 def _root(args: argparse.Namespace) -> Path:
     chosen = args.root or os.environ.get("HXMEM_HOME", "")
     if chosen and not Path(chosen).is_dir():
-        raise StoreProblem(f"there is no folder {chosen}: make it first, or name another with --root.")
+        raise Trouble(f"there is no folder {chosen}: make it first, or name another with --root.")
     return Path(chosen).resolve() if chosen else find_root(Path.cwd())
 
 
@@ -208,11 +217,9 @@ def _consent() -> Callable[[str], bool] | None:
     return ask
 
 
-def _unknown(name: str, store: MemoryStore) -> StoreProblem:
+def _unknown(name: str, store: MemoryStore) -> Trouble:
     near = ", ".join(hit.memory.name for hit in store.search(name, limit=3))
-    return StoreProblem(
-        f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}"
-    )
+    return Trouble(f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}")
 
 
 def _count(number: int) -> str:

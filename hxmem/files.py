@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from hxmem.text import edge, unix_lines
 
 MAX_NAME_BYTES = 200  # file systems allow 255; the rest is room for an ending and a version
@@ -93,14 +91,14 @@ def inside(root: str | Path, path: str | Path) -> Path:
     return full
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, text: str | bytes) -> None:
     """Replace a file in one step, so that a crash leaves the old text or the new one.
 
-    Written as UTF-8 with LF. Permission bits of an existing file are kept; a new file is private.
+    A text is written as UTF-8 with LF, bytes as they are. A file keeps its permission bits, a new one is private.
     A killed process may leave a file named `.*.tmp`, which nobody reads.
     """
     try:
-        data = unix_lines(text).encode("utf-8")
+        data = text if isinstance(text, bytes) else unix_lines(text).encode("utf-8")
     except UnicodeEncodeError as error:
         raise FileProblem(f"{path.name} was not written: its text holds half a character; remove it.") from error
     try:
@@ -152,6 +150,8 @@ def read_text(path: Path, limit: int) -> str:
 @contextlib.contextmanager
 def lock(path: Path, timeout: float = 10) -> Iterator[None]:
     """Hold a lock file while the block runs; FileProblem after `timeout` seconds. Not re-entrant."""
+    from filelock import FileLock, Timeout  # only here: it brings asyncio and sqlite3, and who only reads needs no lock
+
     try:
         held = FileLock(path, timeout=timeout, mode=NEW_FILE_MODE, poll_interval=0.01).acquire()
     except Timeout:

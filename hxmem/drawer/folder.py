@@ -32,7 +32,7 @@ class Folder:
         self.path = path
         self.files: list[str] = []
         self.entries: dict[str, Entry] = {}
-        self._lines: list[str] = []  # the index line of each file, "" where there is no memory
+        self._lines: list[bytes] = []  # the index line of each file, empty where there is no memory
         self._table: dict[str, list[str]] = {}  # what a memory is known by -> the files that have it
         self._compares = False  # whether texts stand in the table: only a write needs them, and all must be read for it
 
@@ -66,11 +66,11 @@ class Folder:
     def lines(self) -> list[tuple[int, str]]:
         """The index: (time stamp, line) of each memory, ordered by file name."""
         pairs = zip(self.files, self._lines, strict=True)
-        return [(self.entries[file].stamp[0], line) for file, line in pairs if line]
+        return [(self.entries[file].stamp[0], line.decode()) for file, line in pairs if line]
 
-    def index_text(self) -> str:
-        """The index file as it should be."""
-        return "\n".join([*filter(None, self._lines), ""]) if self._lines else ""
+    def index(self) -> bytes:
+        """The index file as it should be; as bytes, for it is written whole after every write."""
+        return b"\n".join([*filter(None, self._lines), b""]) if self._lines else b""
 
     def find(self, name: str) -> Memory | None:
         """A readable memory by its name, its file name, or the name hxmem would give it; case is ignored."""
@@ -100,7 +100,7 @@ class Folder:
         self.entries[file] = Entry(stamp or _stamp(self.path / file), memory, problems)
         place = bisect.bisect_left(self.files, file)
         self.files.insert(place, file)
-        self._lines.insert(place, index_line(memory) if memory else "")
+        self._lines.insert(place, index_line(memory).encode() if memory else b"")
         self._note(file, self._keys(memory))
 
     def _read(self, file: str, linked: bool) -> tuple[Memory | None, tuple[Problem, ...]]:

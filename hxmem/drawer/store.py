@@ -86,7 +86,7 @@ class MemoryStore:
             place = path.relative_to(self.folder).as_posix()
             found.append(Problem(place, 0, "in a sub-folder, where notes aren't read: move it up"))
         index = self.folder / INDEX_FILE
-        if (index.read_text("utf-8", "replace") if index.is_file() else "") != self._folder.index_text():
+        if (index.read_bytes() if index.is_file() else b"") != self._folder.index():
             found.append(Problem(INDEX_FILE, 0, "does not match the folder: run `hx memory reindex`"))
         return tuple(found)
 
@@ -167,7 +167,7 @@ class MemoryStore:
         ours = self._seen and self._seen[1:] == self._folder.fingerprint()[1:]
         if not ours and path.is_file() and foreign_lines(path.read_text("utf-8-sig", "backslashreplace")):
             self._keep(INDEX_FILE)  # somebody's own words stood in it: they are kept before it is made again
-        write_atomic(path, self._folder.index_text())
+        write_atomic(path, self._folder.index())
 
     def _keep(self, file: str) -> None:
         write_atomic(self._history_file(file), (self.folder / file).read_text("utf-8-sig", "backslashreplace"))
