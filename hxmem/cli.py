@@ -245,7 +245,11 @@ def _say(line: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="hx", description="Long-term memory for an AI agent, in files you can read.")
+    parser = argparse.ArgumentParser(
+        prog="hx",
+        description="Long-term memory for an AI agent, in files you can read.",
+        epilog='Begin with `hx lab`, or: hx agent "Remember: I drink green tea."',
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Callable[..., int], about: str) -> argparse.ArgumentParser:

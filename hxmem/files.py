@@ -87,7 +87,7 @@ def inside(root: str | Path, path: str | Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL character
         raise OutsideRoot("This path can't be followed: name a plain file inside the folder.") from error
     if not full.is_relative_to(base):
-        raise OutsideRoot(f"{Path(path).name or 'This path'} leaves the folder: name a file inside it.")
+        raise OutsideRoot(f"{Path(path).name or 'This path'} leads out of the folder: use a file inside it.")
     return full
 
 

@@ -181,6 +181,19 @@ def test_a_setting_that_can_not_work_is_one_sentence_and_exit_code_1(env, word, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("env", "word"), TROUBLE)
+def test_with_notes_in_the_drawer_it_is_still_one_sentence_and_no_file_changes(env, word, tmp_path):
+    hx("agent", TELL, cwd=tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with Classroom() as room:
+        done = hx("agent", ASK, cwd=tmp_path, **{"DEEPSEEK_BASE_URL": room.url, "DEEPSEEK_API_KEY": room.key, **env})
+    assert [line for line in done.stderr.splitlines() if not line.startswith("[HOOK]")] == [
+        done.stderr.splitlines()[-1]
+    ]
+    assert word in done.stderr
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
 def test_no_network_is_one_sentence(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -108,7 +108,7 @@ class Folder:
             path = inside(self.path, file) if linked else self.path / file
             return parse(read_text(path, MAX_FILE_BYTES), file)
         except (Unreadable, FileProblem) as error:
-            return None, (Problem(file, getattr(error, "line", 0), str(error)),)
+            return None, (Problem(file, getattr(error, "line", 0), str(error).removeprefix(f"{file} ")),)
 
     def forget(self, file: str) -> None:
         """Drop what we know of a file; the file itself isn't touched."""

@@ -34,14 +34,14 @@ class Drawer(Plugin):
 
     def user_prompt_submit(self, session: Session) -> str:
         """Choose notes for the task and lay them in front of it."""
-        selection = select(session.task, self.store(session), session.asker("side-query"), lang=session.lang)
-        self.selection = selection
-        if selection.how == "keyword" or (selection.how == "none" and self.store(session).list()):
-            session.notify(f"[MEMORY] side-query failed, chose by keywords: {selection.reason}")
-        return recall(selection.memories, session.lang)
+        self.selection = select(session.task, self.store(session), session.asker("side-query"), lang=session.lang)
+        return recall(self.selection.memories, session.lang)
 
     def stop(self, session: Session) -> None:
-        """Ask what is worth keeping and write it; say in a few lines what came of it."""
+        """Ask what is worth keeping and write it; say in a few lines what came of it, and whether choosing failed."""
+        chosen = self.selection  # told only now: with no answer at all, the one sentence that says why is enough
+        if chosen and (chosen.how == "keyword" or (chosen.how == "none" and self.store(session).list())):
+            session.notify(f"[MEMORY] side-query failed, chose by keywords: {chosen.reason}")
         found = extract(session.messages, self.store(session), session.asker("extraction"), session.lang)
         self.extraction = found
         if found.written:
