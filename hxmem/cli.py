@@ -8,13 +8,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from hxmem import housekeeping
 from hxmem.drawer.detail import StoreProblem
-from hxmem.drawer.store import MemoryStore
 from hxmem.exchanges import Exchange, json_line, save
-from hxmem.files import FileProblem, find_root, read_text
+from hxmem.files import FileProblem
+from hxmem.terminal import Trouble, answer, project, say
 
 EXAMPLES = {
     "agent": """examples:
@@ -36,10 +36,6 @@ Without a key and a base URL the classroom answers: a server on this machine tha
 }
 
 
-class Trouble(Exception):
-    """One sentence for the person at the terminal."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 well, 1 a problem in one sentence, 2 wrong usage, 130 Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
@@ -51,13 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         run: Callable[[argparse.Namespace], int] = args.run
         return run(args)
     except KeyboardInterrupt:
-        _say("hx: stopped.")
+        say("hx: stopped.")
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as in `hx memory list | head -1`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Trouble, StoreProblem, FileProblem) as error:
-        _say(f"hx: {error}")
+        say(f"hx: {error}")
         return 1
 
 
@@ -68,12 +64,12 @@ def _agent(args: argparse.Namespace) -> int:
     from hxmem.agent import Agent  # only here: `hx memory list` should not wait for an HTTP client
     from hxmem.chat import ChatClient, ChatError
 
-    root = _root(args)
+    root = project(args)
     try:
         with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add, attempts=3) as client:
             if client.server == "classroom":
-                _say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
-            agent = Agent(client, root, lang=args.lang, notify=_say, show=_answer, confirm=_consent())
+                say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
+            agent = Agent(client, root, lang=args.lang, notify=say, show=answer, confirm=_consent())
             agent.run(task)
     except ChatError as error:
         raise Trouble(str(error)) from error
@@ -102,70 +98,6 @@ class _Wire:
             save(self._seen, self._path)
 
 
-def _memory(args: argparse.Namespace) -> int:
-    store = MemoryStore.of(_root(args))
-    action: Callable[[argparse.Namespace, MemoryStore], int] = args.action
-    return action(args, store)
-
-
-def _list(args: argparse.Namespace, store: MemoryStore) -> int:
-    memories = store.list()
-    if args.json:
-        return _json([asdict(memory) for memory in memories])
-    for memory in memories:
-        print(f"{memory.type:<9}  {memory.name}  -  {' '.join(memory.description.split())}")
-    if not memories:
-        _say("The drawer is empty.")
-    return 0
-
-
-def _show(args: argparse.Namespace, store: MemoryStore) -> int:
-    memory = store.get(args.name)
-    if memory is None:
-        raise _unknown(args.name, store)
-    if args.json:
-        return _json(asdict(memory))
-    print(read_text(store.folder / memory.file, 10**9), end="")
-    return 0
-
-
-def _search(args: argparse.Namespace, store: MemoryStore) -> int:
-    hits = store.search(" ".join(args.query), limit=args.limit)
-    if args.json:
-        return _json([{"name": hit.memory.name, "score": round(hit.score, 3), "why": hit.why} for hit in hits])
-    for hit in hits:
-        print(f"{hit.memory.name}  -  {' '.join(hit.memory.description.split())}  ({hit.why})")
-    if not hits:
-        _say("Nothing found.")
-    return 0
-
-
-def _delete(args: argparse.Namespace, store: MemoryStore) -> int:
-    if store.get(args.name) is None or not store.delete(args.name):
-        raise _unknown(args.name, store)
-    return _done(args, f"Deleted {args.name}; `hx memory restore {args.name}` brings it back.")
-
-
-def _restore(args: argparse.Namespace, store: MemoryStore) -> int:
-    if not store.folder.is_dir() or not store.restore(args.name):
-        raise Trouble(f"there is no earlier version of {args.name} in .history/.")
-    return _done(args, f"Restored {args.name}.")
-
-
-def _reindex(args: argparse.Namespace, store: MemoryStore) -> int:
-    return _done(args, f"MEMORY.md lists {_count(store.reindex())}.")
-
-
-def _doctor(args: argparse.Namespace) -> int:
-    store = MemoryStore.of(_root(args))
-    problems = store.problems()
-    for problem in problems:
-        print(problem)
-    if not problems:
-        print(f"The drawer is in order: {_count(len(store.list()))}.")
-    return 1 if problems else 0
-
-
 def _lab(args: argparse.Namespace) -> int:
     from hxmem.lab.launch import open_lab
 
@@ -183,25 +115,18 @@ def _classroom(args: argparse.Namespace) -> int:
     from hxmem.classroom import Classroom, Faults, UnknownFault, summary
 
     if args.fault == "list":
-        return _answer("\n".join(f"{kind:<14} {what}" for kind, what in summary()))
+        return answer("\n".join(f"{kind:<14} {what}" for kind, what in summary()))
     try:
         room = Classroom(args.port, Faults.parse(args.fault) if args.fault else None).start()
     except (UnknownFault, OSError) as error:
         raise Trouble(f"the classroom can't start: {error}") from error
     with room:
-        _answer(f"The classroom, rules and not a model, listens on {room.url} (Ctrl-C ends it). In another terminal:")
-        _answer(f"  export DEEPSEEK_BASE_URL={room.url} DEEPSEEK_API_KEY={room.key}")
+        answer(f"The classroom, rules and not a model, listens on {room.url} (Ctrl-C ends it). In another terminal:")
+        answer(f"  export DEEPSEEK_BASE_URL={room.url} DEEPSEEK_API_KEY={room.key}")
         body = json.dumps({"model": DEFAULT_MODEL, "messages": [{"role": "user", "content": "hello"}]})
-        _answer(f"  curl {room.url}/chat/completions -H 'Authorization: Bearer {room.key}' -d '{body}'")
+        answer(f"  curl {room.url}/chat/completions -H 'Authorization: Bearer {room.key}' -d '{body}'")
         threading.Event().wait()
     return 0
-
-
-def _root(args: argparse.Namespace) -> Path:
-    chosen = args.root or os.environ.get("HXMEM_HOME", "")
-    if chosen and not Path(chosen).is_dir():
-        raise Trouble(f"there is no folder {chosen}: make it first, or name another with --root.")
-    return Path(chosen).resolve() if chosen else find_root(Path.cwd())
 
 
 def _consent() -> Callable[[str], bool] | None:
@@ -215,33 +140,6 @@ def _consent() -> Callable[[str], bool] | None:
         return sys.stdin.readline().strip().lower() in ("y", "yes", "是")
 
     return ask
-
-
-def _unknown(name: str, store: MemoryStore) -> Trouble:
-    near = ", ".join(hit.memory.name for hit in store.search(name, limit=3))
-    return Trouble(f"there is no memory {name}{': did you mean ' + near + '?' if near else '; see `hx memory list`.'}")
-
-
-def _count(number: int) -> str:
-    return f"{number} {'memory' if number == 1 else 'memories'}"
-
-
-def _done(args: argparse.Namespace, sentence: str) -> int:
-    return _json({"done": sentence}) if args.json else _answer(sentence)
-
-
-def _json(value: object) -> int:
-    print(json.dumps(value, ensure_ascii=False, indent=1))
-    return 0
-
-
-def _answer(text: str) -> int:
-    print(text, flush=True)
-    return 0
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -266,7 +164,7 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     agent.add_argument("--wire", metavar="FILE", help="write every exchange to FILE: .jsonl or .har")
     agent.add_argument("--lang", choices=("zh", "en"), default="", help="language of the prompts")
-    _memory_parser(command("memory", _memory, "Look after the memories of a project."), root)
+    housekeeping.add_actions(command("memory", housekeeping.memory, "Look after the memories of a project."), root)
     lab = command("lab", _lab, "Open JupyterLab on the lessons.")
     lab.add_argument("--port", type=int, default=8888, metavar="N")
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
@@ -277,27 +175,6 @@ def _parser() -> argparse.ArgumentParser:
     classroom = command("classroom", _classroom, "Run the loopback server alone, for curl and other programs.")
     classroom.add_argument("--port", type=int, default=8765, metavar="N")
     classroom.add_argument("--fault", metavar="KIND", default="", help="answer badly on purpose; KIND `list` shows all")
-    doctor = command("doctor", _doctor, "Say what is wrong in the drawer, where, and how to mend it.")
+    doctor = command("doctor", housekeeping.doctor, "Say what is wrong in the drawer, where, and how to mend it.")
     doctor.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     return parser
-
-
-def _memory_parser(memory: argparse.ArgumentParser, root: argparse.ArgumentParser) -> None:
-    root.add_argument("--json", action="store_true", help="machine-readable output")
-    actions = memory.add_subparsers(required=True, metavar="ACTION")
-
-    def action(name: str, run: Callable[..., int], about: str, argument: str = "") -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=about, description=about, parents=[root])
-        added.set_defaults(action=run)
-        if argument:
-            added.add_argument(argument, metavar=argument.upper())
-        return added
-
-    action("list", _list, "All memories: type, name, description.")
-    action("show", _show, "One memory as it stands on disk.", "name")
-    search = action("search", _search, "The memories that share words with QUERY.")
-    search.add_argument("query", nargs="+", metavar="QUERY")
-    search.add_argument("--limit", type=int, default=5, metavar="N")
-    action("delete", _delete, "Move a memory to .history/.", "name")
-    action("restore", _restore, "Bring back the newest earlier version of a memory.", "name")
-    action("reindex", _reindex, "Write MEMORY.md again from the folder.")

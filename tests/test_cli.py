@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hxmem import MemoryStore
+from hxmem import Memory, MemoryStore
 from hxmem.classroom import Classroom
 from hxmem.cli import main
 
@@ -278,6 +278,15 @@ def test_memory_commands_for_people_and_for_programs(drawer, capsys):
     (drawer.folder / "MEMORY.md").unlink()
     assert main(["memory", "reindex"]) == 0
     assert len((drawer.folder / "MEMORY.md").read_text("utf-8").splitlines()) == 2
+
+
+def test_a_note_can_not_control_the_terminal(drawer, capsys):
+    drawer.write(Memory("esc", "user", "clears \x1b[2J the screen", "body"))
+    capsys.readouterr()
+    main(["memory", "list"])
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "clears \ufffd[2J the screen" in shown
 
 
 @pytest.mark.parametrize("action", ["show", "delete", "restore"])

@@ -19,7 +19,7 @@ TELL = "记住：以后给我讲 HarnessX 时，先用“书桌和小抽屉”�
 ASK = "我之前说过你讲 HarnessX 时要先用什么例子吗？"
 
 
-def write_then_read(folder: Path, **env: str) -> list[dict]:
+def assert_told_and_asked(folder: Path, **env: str) -> list[dict]:
     """Two processes; returns what the second one sent and got."""
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     for words in ([TELL], [ASK, "--wire", str(folder.parent / "second.jsonl")]):
@@ -38,7 +38,7 @@ def write_then_read(folder: Path, **env: str) -> list[dict]:
     return [json.loads(line) for line in (folder.parent / "second.jsonl").read_text("utf-8").splitlines()]
 
 
-def accepted(folder: Path, wire: list[dict]) -> None:
+def assert_accepted(folder: Path, wire: list[dict]) -> None:
     """The acceptance list: index, detail file, a catalog without bodies, and the note in the second answer's request."""
     store = MemoryStore.of(folder)
     assert (store.folder / "MEMORY.md").read_text("utf-8").count("\n") == len(store.list()) >= 1
@@ -63,23 +63,23 @@ def folder(tmp_path) -> Path:
 def test_the_story_with_the_server_of_the_environment(folder):
     if not (os.environ.get("DEEPSEEK_API_KEY") or os.environ.get("DEEPSEEK_BASE_URL")):
         pytest.skip("set DEEPSEEK_API_KEY or DEEPSEEK_BASE_URL")
-    accepted(folder, write_then_read(folder))
+    assert_accepted(folder, assert_told_and_asked(folder))
 
 
 def test_the_story_with_the_classroom(folder):
-    accepted(folder, write_then_read(folder))
+    assert_accepted(folder, assert_told_and_asked(folder))
 
 
 def test_the_story_with_any_server_that_speaks_the_protocol(folder):
     with Classroom() as room:
-        wire = write_then_read(
+        wire = assert_told_and_asked(
             folder, DEEPSEEK_BASE_URL=room.url, DEEPSEEK_API_KEY=room.key, DEEPSEEK_MODEL="classroom"
         )
-    accepted(folder, wire)
+    assert_accepted(folder, wire)
     assert all("thinking" not in line["request"]["body"] for line in wire), "other servers don't know the switch"
 
 
 @pytest.mark.parametrize("fault", ["nonsense", "prose", "side-query=nonsense,extraction=nonsense", "extraction=fence"])
 def test_a_model_that_answers_nonsense_still_ends_with_an_answer_and_a_whole_drawer(folder, fault):
     with Classroom(faults=fault) as room:
-        write_then_read(folder, DEEPSEEK_BASE_URL=room.url, DEEPSEEK_API_KEY=room.key)
+        assert_told_and_asked(folder, DEEPSEEK_BASE_URL=room.url, DEEPSEEK_API_KEY=room.key)

@@ -19,7 +19,7 @@ FLOORS = [
     "drawer.front_matter", "drawer.detail", "drawer.index", "drawer.keywords", "drawer.folder", "drawer.store",
     "drawer.prompts", "drawer.recall", "drawer.catalog", "drawer.extraction", "drawer.plugin",
     "agent",
-    "lab", "cli", "__main__",
+    "lab", "terminal", "housekeeping", "cli", "__main__",
 ]  # fmt: skip
 CORE = [name for name in FLOORS[: FLOORS.index("agent") + 1] if name != "classroom"]
 CORE_LINES = 1_800
