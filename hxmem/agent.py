@@ -16,7 +16,7 @@ from hxmem.plugins import Ask, Plugin, Section, Session, Tool, ToolProblem
 from hxmem.tools import workspace_tools
 
 MAX_TOOL_ROUNDS = 20
-SIDE_ATTEMPTS = {"side-query": 1, "extraction": 2}  # tries; keywords stand in for a failed side-query at once
+LIMITS = {"side-query": (1, 30.0), "extraction": (2, 120.0)}  # tries and seconds: keywords can stand in for a choice
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,8 @@ class Agent:
         notify(f"[HOOK] Stop: turns={session.turns}, tool_calls={session.tool_calls}, blocked={session.blocked}")
         self._each("stop", session)
         self._each("session_end", session)
-        counts = (session.turns, session.tool_calls, session.blocked)
-        exchanges, messages = self.client.exchanges[before:], tuple(session.messages)
-        return AgentResult(text, *counts, exchanges, tuple(notices), messages, self.root)
+        counts, sent = (session.turns, session.tool_calls, session.blocked), self.client.exchanges[before:]
+        return AgentResult(text, *counts, sent, tuple(notices), tuple(session.messages), self.root)
 
     def _answer(self, session: Session, tools: Mapping[str, Tool]) -> str:
         """Ask until an answer comes without tool calls, at most `MAX_TOOL_ROUNDS` times with them."""
@@ -158,7 +157,7 @@ class Agent:
         return {"role": "system", "content": "\n\n".join(s.text for s in sorted(sections, key=lambda s: s.order))}
 
     def _asker(self, purpose: str) -> Ask:
-        return lambda messages: self.client.ask(messages, purpose=purpose, attempts=SIDE_ATTEMPTS.get(purpose, 0))
+        return lambda messages: self.client.ask(messages, purpose=purpose, limit=LIMITS.get(purpose, (0, 0)))
 
     def _each(self, hook: str, session: Session, *arguments: Any) -> list[Any]:
         """What the hook of each plugin returns, () for nothing."""

@@ -24,6 +24,7 @@ DEFAULT_MODEL = "deepseek-flash"
 DEFAULT_BASE_URL = "https://api.deepseek.com"
 Messages = Sequence[Message]
 Tools = Sequence[Mapping[str, Any]] | None
+Limit = tuple[int, float]
 _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 
 
@@ -92,31 +93,34 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         self._closing.close()
 
     def chat(
-        self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", attempts: int = 0, **fields: Any
+        self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", limit: Limit = (0, 0), **fields: Any
     ) -> Reply:
-        """Ask for one whole answer; ``fields`` are further fields of the body. Raises a ChatError."""
-        return self._call(self._body(messages, tools, fields) | {"stream": False}, purpose, attempts, None)
+        """Ask for one whole answer; ``fields`` are further fields of the body. Raises a ChatError.
+
+        ``limit`` is (tries, seconds) for this call; 0 stands for the client's own.
+        """
+        return self._call(self._body(messages, tools, fields) | {"stream": False}, purpose, limit, None)
 
     def stream(
         self, messages: Messages, *, tools: Tools = None, purpose: str = "answer", on_text: OnText = None, **fields: Any
     ) -> Reply:
         """Ask for one answer in pieces, each given to ``on_text``; once text was shown, nothing is tried again."""
         streamed = {"stream": True, "stream_options": {"include_usage": True}}
-        return self._call(self._body(messages, tools, fields) | streamed, purpose, 0, on_text)
+        return self._call(self._body(messages, tools, fields) | streamed, purpose, (0, 0), on_text)
 
-    def ask(self, messages: Messages, purpose: str = "ask", attempts: int = 0) -> str:
+    def ask(self, messages: Messages, purpose: str = "ask", limit: Limit = (0, 0)) -> str:
         """Return the text of one answer: all that the drawer needs of a model."""
-        return self.chat(messages, purpose=purpose, attempts=attempts).text
+        return self.chat(messages, purpose=purpose, limit=limit).text
 
     def _body(self, messages: Messages, tools: Tools, fields: Mapping[str, Any]) -> Message:
         """Return the body with its keys in a fixed order, which the server's prefix cache needs."""
         body: Message = {"model": self.model, "messages": [_sendable(m) for m in messages], "thinking": self._thinking}
         body = {**body, "tools": tools or None, **fields}
-        sent: Message = clean({name: value for name, value in body.items() if value is not None})
-        return sent
+        return dict(clean({name: value for name, value in body.items() if value is not None}))
 
-    def _call(self, body: Message, purpose: str, attempts: int, on_text: OnText) -> Reply:
-        deadline, tries, number = self._clock() + self._timeout.total, attempts or self._attempts, 1
+    def _call(self, body: Message, purpose: str, limit: Limit, on_text: OnText) -> Reply:
+        tries, seconds, number = limit[0] or self._attempts, limit[1] or self._timeout.total, 1
+        deadline = self._clock() + seconds
         while True:
             attempt = Attempt(body, self._key, self._clock, deadline, on_text, begun=self._clock())
             try:

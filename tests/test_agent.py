@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from hxmem import Agent, ChatClient, ChatError, Drawer, Memory, MemoryStore, Plugin, Section, Session, Tool
-from hxmem.agent import MAX_TOOL_ROUNDS
+from hxmem.agent import LIMITS, MAX_TOOL_ROUNDS
+from hxmem.classroom import Classroom
 
 
 def completion(text="", calls=()):
@@ -254,3 +255,13 @@ def test_the_default_plugin_is_the_drawer_of_the_root(agent, tmp_path):
     made.run("one")
     assert not Path(tmp_path / ".harnessx").exists()
     assert MemoryStore.of(tmp_path).list() == []
+
+
+def test_a_server_that_goes_silent_in_the_side_query_is_not_waited_for(tmp_path, monkeypatch):
+    assert LIMITS["side-query"] == (1, 30.0)
+    monkeypatch.setitem(LIMITS, "side-query", (1, 0.2))
+    MemoryStore.of(tmp_path).write(Memory("tea", "user", "drinks green tea", "Green tea."))
+    with Classroom(faults="side-query=stall") as room, ChatClient(room.url, room.key, server="classroom") as client:
+        result = Agent(client, tmp_path, lang="en").run("What tea do I drink?")
+    assert "Green tea." in result.messages[1]["content"]
+    assert any("chose by keywords" in line for line in result.notices)

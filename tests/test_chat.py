@@ -605,7 +605,7 @@ def test_the_second_try_may_succeed():
 def test_the_number_of_tries_can_be_set_for_one_call(tries, sent):
     client, wire, _ = client_of(fault("busy", status=503))
     with pytest.raises(ServerBusy):
-        client.chat(ASK, attempts=tries)
+        client.chat(ASK, limit=(tries, 0))
     assert len(wire.requests) == sent
 
 
@@ -883,3 +883,10 @@ def test_a_model_name_of_the_environment_that_was_retired_is_explained():
 def test_importing_the_client_brings_no_server():
     code = "import sys, hxmem.chat; sys.exit('http.server' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_one_call_may_have_less_time_than_the_others():
+    with Classroom(faults="stall") as room, ChatClient(room.url, room.key, server="classroom") as client:
+        with pytest.raises(TimedOut):
+            client.ask(ASK, limit=(1, 0.1))
+    assert len(client.exchanges) == 1
