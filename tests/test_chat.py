@@ -886,7 +886,10 @@ def test_importing_the_client_brings_no_server():
 
 
 def test_one_call_may_have_less_time_than_the_others():
-    with Classroom(faults="stall") as room, ChatClient(room.url, room.key, server="classroom") as client:
-        with pytest.raises(TimedOut):
-            client.ask(ASK, limit=(1, 0.1))
+    with (
+        Classroom(faults="stall") as room,
+        ChatClient(room.url, room.key, server="classroom") as client,
+        pytest.raises(TimedOut),
+    ):
+        client.ask(ASK, limit=(1, 0.1))
     assert len(client.exchanges) == 1
