@@ -73,6 +73,7 @@ class Agent:
 
         before = len(self.client.exchanges)
         session = Session(self.root, self.lang, task, self._asker, notify)
+        session.compacting = lambda dropped: self._each("pre_compact", session, dropped)
         self._each("session_start", session)
         notify(f"[HOOK] UserPromptSubmit cwd={self.root}")
         block = "\n\n".join(block for block in self._each("user_prompt_submit", session) if block)

@@ -52,7 +52,9 @@ def read_reply(answer: Any) -> Reply:
     said, finish = dig(choice, "message", kind=dict), choice.get("finish_reason")
     if not said:
         raise BadReply("The answer is not one of a chat server: check DEEPSEEK_BASE_URL.", 200)
-    text, reasoning = dig(said, "content", kind=str) or "", dig(said, "reasoning_content", kind=str)
+    parts = dig(said, "content", kind=list) or []  # some servers answer in parts
+    text = dig(said, "content", kind=str) or "".join(dig(part, "text", kind=str) or "" for part in parts)
+    reasoning = dig(said, "reasoning_content", kind=str)
     calls = tuple(_tool_call([call], number) for number, call in enumerate(dig(said, "tool_calls", kind=list) or []))
     if failure := unfinished(finish, blank=not text.strip() and not calls):
         raise failure

@@ -70,7 +70,7 @@ class Attempt:
     def _read_whole(self, chunks: Iterator[bytes]) -> None:
         text = b"".join(chunks).decode("utf-8-sig", "replace").strip()  # empty lines come while a request waits
         self.answer = clean(_json(text))
-        if not 200 <= self.status < 300 or dig(self.answer, "error", kind=object) is not None:
+        if not 200 <= self.status < 300 or bool(dig(self.answer, "error", kind=object)):
             raise self._refused(self.answer)
         if isinstance(self.answer, str) and (not text or text.startswith("{")):
             raise StreamCut("The connection closed before the answer was complete: try again.", self.status)

@@ -169,7 +169,8 @@ def _sendable(message: Message) -> Message:
 def _endpoint(base_url: str) -> httpx.URL:
     try:
         url = httpx.URL(base_url.strip())
-    except httpx.InvalidURL:
+        url.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
         known = f"{DEFAULT_BASE_URL} or http://127.0.0.1:11434/v1"

@@ -14,7 +14,7 @@ from hxmem import housekeeping
 from hxmem.drawer.detail import StoreProblem
 from hxmem.exchanges import Exchange, json_line, save
 from hxmem.files import FileProblem
-from hxmem.terminal import Trouble, answer, project, say
+from hxmem.terminal import Trouble, answer, project, say, shown
 
 EXAMPLES = {
     "agent": """examples:
@@ -55,6 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (Trouble, StoreProblem, FileProblem) as error:
         say(f"hx: {error}")
         return 1
+    except OSError as error:  # a folder that may not be entered, a name that is too long
+        say(f"hx: {error.strerror or error}: check the folder and its permissions.")
+        return 1
 
 
 def _agent(args: argparse.Namespace) -> int:
@@ -90,8 +93,12 @@ class _Wire:
     def add(self, exchange: Exchange) -> None:
         self._seen.append(exchange)
         if self._path and self._path.suffix == ".jsonl":
-            with self._path.open("a", encoding="utf-8", newline="\n") as file:
-                file.write(json_line(exchange))
+            try:
+                with self._path.open("a", encoding="utf-8", newline="\n") as file:
+                    file.write(json_line(exchange))
+            except OSError as error:  # a full disk must not cost the answer
+                say(f"[WIRE] {self._path.name} could not be written: {error.strerror}")
+                self._path = None
 
     def __exit__(self, *exception: object) -> None:
         if self._path and self._path.suffix == ".har":
@@ -118,7 +125,7 @@ def _classroom(args: argparse.Namespace) -> int:
         return answer("\n".join(f"{kind:<14} {what}" for kind, what in summary()))
     try:
         room = Classroom(args.port, Faults.parse(args.fault) if args.fault else None).start()
-    except (UnknownFault, OSError) as error:
+    except (UnknownFault, OSError, OverflowError) as error:
         raise Trouble(f"the classroom can't start: {error}") from error
     with room:
         answer(f"The classroom, rules and not a model, listens on {room.url} (Ctrl-C ends it). In another terminal:")
@@ -135,7 +142,7 @@ def _consent() -> Callable[[str], bool] | None:
         return None
 
     def ask(call: str) -> bool:
-        sys.stderr.write(f"[ASK] allow {call}? [y/N] ")
+        sys.stderr.write(shown(f"[ASK] allow {call}? [y/N] "))
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes", "是")
 

@@ -101,7 +101,7 @@ def refusal(status: int, answer: Any, model: str) -> ChatError:
     """Return the error for an answer that is none: a bad status, or an error envelope around status 200."""
     error = dig(answer, "error", kind=object) or answer
     said = next((text for path in ((), ("message",), ("detail",)) if (text := dig(error, *path, kind=str))), "")
-    said, kind, code = " ".join(said.split()), dig(error, "type", kind=str), dig(error, "code", kind=object)
+    said, kind, code = " ".join(said.split())[:2000], dig(error, "type", kind=str), dig(error, "code", kind=object)
     if 200 <= status < 300:
         in_words = 402 if "insufficient balance" in said.lower() else 400
         status = code if isinstance(code, int) else _BY_TYPE.get(kind or "", in_words)

@@ -71,8 +71,16 @@ def clean(value: Any, key: str = "") -> Any:
     >>> clean({"a": "\ud83d", "b": ["my sk-12345678"]}, "sk-12345678")
     {'a': '\ufffd', 'b': ['my ***']}
     """
-    text = whole(json.dumps(value, ensure_ascii=False))
-    return json.loads(text.replace(key, "***") if len(key) >= _SHORTEST_KEY else text)
+    value = json.loads(whole(json.dumps(value, ensure_ascii=False)))
+    return _masked(value, key) if len(key) >= _SHORTEST_KEY else value
+
+
+def _masked(value: Any, key: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(key, "***")
+    if isinstance(value, dict):
+        return {name.replace(key, "***"): _masked(item, key) for name, item in value.items()}
+    return [_masked(item, key) for item in value] if isinstance(value, list) else value
 
 
 def masked_headers(raw: Iterable[tuple[bytes, bytes]], key: str = "") -> dict[str, str]:

@@ -45,7 +45,7 @@ def _list(args: argparse.Namespace, store: MemoryStore) -> int:
     for memory in memories:
         answer(f"{memory.type:<9}  {memory.name}  -  {' '.join(memory.description.split())}")
     if not memories:
-        say("The drawer is empty.")
+        say("No note can be read: see `hx doctor`." if store.problems() else "The drawer is empty.")
     return 0
 
 
@@ -55,8 +55,7 @@ def _show(args: argparse.Namespace, store: MemoryStore) -> int:
         raise _unknown(args.name, store)
     if args.json:
         return answer_json(asdict(memory))
-    print(read_text(store.folder / memory.file, 10**9), end="")
-    return 0
+    return answer(read_text(store.folder / memory.file, 10**9).removesuffix("\n"))
 
 
 def _search(args: argparse.Namespace, store: MemoryStore) -> int:
@@ -71,9 +70,14 @@ def _search(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def _delete(args: argparse.Namespace, store: MemoryStore) -> int:
-    if store.get(args.name) is None or not store.delete(args.name):
+    memory = store.get(args.name)
+    files = [m.file for m in store.list() if m.name.casefold() == args.name.casefold()]
+    if len(files) > 1:
+        raise Trouble(f"{', '.join(files)} have this name: say which file.")
+    if memory is None or not store.delete(args.name):
         raise _unknown(args.name, store)
-    return _done(args, f"Deleted {args.name}; `hx memory restore {args.name}` brings it back.")
+    file = memory.file.removesuffix(".md")
+    return _done(args, f"Deleted {memory.name}; `hx memory restore '{file}'` brings it back.")
 
 
 def _restore(args: argparse.Namespace, store: MemoryStore) -> int:

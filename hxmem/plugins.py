@@ -47,6 +47,7 @@ class Session:
     task: str
     asker: Callable[[str], Ask]  # purpose -> a way to ask the model, labelled so in the exchange log
     notify: Callable[[str], None]  # one line for the person at the terminal
+    compacting: Callable[[list[Message]], object] = list  # fires PreCompact: called before messages leave the desk
     messages: list[Message] = field(default_factory=list)
     turns: int = 0
     tool_calls: int = 0
@@ -98,4 +99,4 @@ class Plugin:
         """After the answer was shown; `session.messages` is the whole conversation."""
 
     def session_end(self, session: Session) -> None:
-        """After everything else of a run."""
+        """After everything else of a run that answered."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hxmem.files import find_root
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # could move the cursor or change colours; a note may hold them
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Trouble(Exception):
@@ -24,14 +24,19 @@ def project(args: argparse.Namespace) -> Path:
     return Path(chosen).resolve() if chosen else find_root(Path.cwd())
 
 
+def shown(text: str) -> str:
+    """The text without characters that could move the cursor, change colours or turn the direction of writing."""
+    return _CONTROL.sub("\ufffd", text)
+
+
 def say(line: str) -> None:
     """Print a line for the person at the terminal, beside the output."""
-    print(_CONTROL.sub("\ufffd", line), file=sys.stderr, flush=True)
+    print(shown(line), file=sys.stderr, flush=True)
 
 
 def answer(text: str) -> int:
     """Print the output of a command; returns its exit code."""
-    print(_CONTROL.sub("\ufffd", text), flush=True)
+    print(shown(text), flush=True)
     return 0
 
 

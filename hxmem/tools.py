@@ -1,8 +1,11 @@
 """The agent's own tools: read, list and search files inside one root, and run a shell command."""
 
+import contextlib
 import os
 import signal
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ MAX_RESULT = 20_000  # characters of one result on the desk
 MAX_FILE_BYTES = 5_000_000
 MAX_ENTRIES, MAX_HITS = 500, 100
 SHELL_SECONDS = 60
+MAX_PRINTED = 1_000_000  # bytes of a command's output
 _SKIPPED = frozenset({".git", ".harnessx", ".venv", "node_modules", "__pycache__"})
 
 
@@ -52,7 +56,7 @@ def workspace_tools(root: Path) -> tuple[Tool, ...]:
 
     path = {"type": "string", "description": "relative to the project folder"}
     query = {"type": "string", "description": "words to look for, case is ignored"}
-    command = {"type": "string", "description": "a command line for sh, run in the project folder"}
+    command = {"type": "string", "description": "a command line for the shell, run in the project folder"}
     return (
         Tool("read_file", "Read a text file.", _schema(["path"], path=path), read_file),
         Tool("list_files", "List the files below a folder.", _schema([], path=path), list_files),
@@ -83,16 +87,24 @@ def _files(start: Path) -> Iterator[Path]:
 def _shell(command: str, root: Path) -> str:
     """Run in a process group of its own, so that a time-out or Ctrl-C ends its children too; the key stays out."""
     env = {key: value for key, value in os.environ.items() if key != "DEEPSEEK_API_KEY"}
-    process = subprocess.Popen(
-        command, shell=True, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace", start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=SHELL_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise ToolProblem(f"the command was stopped after {SHELL_SECONDS} seconds") from error
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
+    with tempfile.TemporaryFile() as printed:
+        process = subprocess.Popen(
+            command, shell=True, cwd=root, env=env, stdin=subprocess.DEVNULL, stdout=printed,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        end = time.monotonic() + SHELL_SECONDS
+        try:
+            while (
+                process.poll() is None and time.monotonic() < end and os.fstat(printed.fileno()).st_size < MAX_PRINTED
+            ):
+                time.sleep(0.02)
+            stopped = process.poll() is None
+        finally:
+            with contextlib.suppress(ProcessLookupError):  # its children may be there when it has ended
+                os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
             process.wait()
+        printed.seek(0)
+        output = printed.read(MAX_PRINTED).decode("utf-8", "replace")
+    if stopped:
+        raise ToolProblem(f"the command was stopped: it ran {SHELL_SECONDS} seconds or printed too much.\n{output}")
     return f"exit code {process.returncode}\n{output}"

@@ -265,3 +265,22 @@ def test_a_server_that_goes_silent_in_the_side_query_is_not_waited_for(tmp_path,
         result = Agent(client, tmp_path, lang="en").run("What tea do I drink?")
     assert "Green tea." in result.messages[1]["content"]
     assert any("chose by keywords" in line for line in result.notices)
+
+
+def test_a_design_that_shortens_the_desk_fires_pre_compact(agent):
+    seen = []
+
+    class Shorten(Plugin):
+        def before_request(self, session):
+            dropped = session.messages[1:-1]
+            session.compacting(dropped)
+            del session.messages[1:-1]
+
+    class Keep(Plugin):
+        def pre_compact(self, session, messages):
+            seen.extend(message["content"] for message in messages)
+
+    earlier = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    result = agent(completion("c"), plugins=[Shorten(), Keep()]).run("task", history=earlier)
+    assert seen == ["a", "b"]
+    assert [message["content"] for message in result.messages[1:]] == ["task", "c"]

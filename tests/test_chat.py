@@ -893,3 +893,15 @@ def test_one_call_may_have_less_time_than_the_others():
     ):
         client.ask(ASK, limit=(1, 0.1))
     assert len(client.exchanges) == 1
+
+
+@pytest.mark.parametrize("url", ["http://a..b/v1", f"http://{'a' * 70}.com", "http://xn--/"])
+def test_a_host_that_can_not_be_one_is_a_setting_to_mend(url):
+    with pytest.raises(BadSetting):
+        ChatClient(url, "sk-x")
+
+
+def test_an_answer_in_parts_is_read():
+    parts = [{"type": "text", "text": "hi "}, {"type": "text", "text": "there"}]
+    client, _, _ = client_of(completion(parts))
+    assert client.ask(ASK) == "hi there"

@@ -398,3 +398,19 @@ def test_the_classroom_imports_nothing_of_the_package_but_text() -> None:
     names = {node.module for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in names if name and name.startswith("hxmem") and not name.startswith("hxmem.classroom")}
     assert ours == {"hxmem.text"}
+
+
+@pytest.mark.parametrize("field", [{"tools": 5}, {"tools": [5]}, {"stream": True, "stream_options": 5}])
+def test_a_field_of_a_strange_kind_is_a_400(field):
+    import httpx
+
+    body = {
+        "model": "classroom",
+        "messages": [{"role": "user", "content": "read a.txt"}],
+        "thinking": {"type": "disabled"},
+    }
+    with Classroom() as room:
+        headers = {"Authorization": f"Bearer {room.key}"}
+        answer = httpx.post(f"{room.url}/chat/completions", json=body | field, headers=headers, trust_env=False)
+    assert answer.status_code == 400
+    assert "deserialize" in answer.json()["error"]["message"]

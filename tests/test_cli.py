@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hxmem import Memory, MemoryStore
+from hxmem import MemoryStore
 from hxmem.classroom import Classroom
 from hxmem.cli import main
 
@@ -281,12 +281,15 @@ def test_memory_commands_for_people_and_for_programs(drawer, capsys):
 
 
 def test_a_note_can_not_control_the_terminal(drawer, capsys):
-    drawer.write(Memory("esc", "user", "clears \x1b[2J the screen", "body"))
+    text = '---\nname: esc\ndescription: "clears \\e[2J the screen"\ntype: user\n---\n\nbody\x1b[2J\n'
+    (drawer.folder / "esc.md").write_text(text, "utf-8")
     capsys.readouterr()
     main(["memory", "list"])
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "clears \ufffd[2J the screen" in shown
+    main(["memory", "show", "esc"])
+    assert "body\ufffd[2J" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("action", ["show", "delete", "restore"])
@@ -368,3 +371,32 @@ def test_an_unknown_fault_names_the_known_ones(capsys):
     assert "429" in capsys.readouterr().err
     assert main(["classroom", "--fault", "list"]) == 0
     assert "503" in capsys.readouterr().out
+
+
+def test_a_wire_file_on_a_full_disk_costs_a_line_not_the_answer(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    real = Path.open
+
+    def full(self, *arguments, **options):
+        if self.name == "wire.jsonl":
+            raise OSError(28, "No space left on device")
+        return real(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    assert main(["agent", "Remember: I drink green tea.", "--wire", "wire.jsonl"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("Noted")
+    assert shown.err.count("[WIRE] wire.jsonl could not be written") == 1
+
+
+def test_two_files_of_one_name_are_not_deleted_by_guess(drawer, capsys):
+    for file in ("s1", "s2"):
+        (drawer.folder / f"{file}.md").write_text(f"---\nname: same\ndescription: {file}\n---\n\nb\n", "utf-8")
+    assert main(["memory", "delete", "same"]) == 1
+    assert "s1.md, s2.md" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["classroom", "--port", "99999"], ["memory", "list", "--root", "x" * 5_000]])
+def test_a_number_or_a_name_out_of_range_is_one_sentence(words, tmp_path):
+    done = hx(*words, cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)

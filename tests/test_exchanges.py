@@ -161,3 +161,10 @@ def test_the_key_reaches_no_file(tmp_path):
         assert KEY not in text
     assert client.exchanges[1].request_headers["Cookie"] == "***"
     assert client.exchanges[1].response_headers["Set-Cookie"] == "***"
+
+
+def test_a_key_of_digits_does_not_break_the_numbers_of_an_answer():
+    assert clean({"created": 1112345678, "text": "my 12345678"}, "12345678") == {
+        "created": 1112345678,
+        "text": "my ***",
+    }

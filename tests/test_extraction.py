@@ -146,3 +146,23 @@ def test_an_unwritable_drawer_is_a_reason_not_an_error(tmp_path):
     (tmp_path / "file").write_text("x")
     found = extract(SAID, MemoryStore(tmp_path / "file" / "memory"), saying([TEA]))
     assert "can't be read" in found.reason
+
+
+def test_a_huge_turn_is_evidence_even_with_an_answer_behind_it():
+    messages = [{"role": "user", "content": "记住：我喜欢茶。" + "x" * 9_000}, {"role": "assistant", "content": "ok"}]
+    spoken = dialogue(messages)
+    assert spoken.startswith("user: 记住：我喜欢茶。")
+    assert spoken.endswith("\nassistant: ok")
+
+
+@pytest.mark.parametrize("body", ["[rest unchanged]", "The body is unchanged.", "（同上）", "...", "…"])
+def test_a_placeholder_does_not_replace_a_text(store, body):
+    extract(SAID, store, saying([TEA]))
+    found = extract(SAID, store, saying([{**TEA, "body": body}]))
+    assert (found.written, "placeholder" in found.skipped[0]) == ((), True)
+    assert store.get("tea").body == TEA["body"]
+
+
+def test_notes_recalled_by_any_plugin_are_no_evidence():
+    block = "<relevant_memories>\nA\n</relevant_memories>\n\n<layers>\nRECALLED\n</layers>\n\nUser request:\nthe task"
+    assert dialogue([{"role": "user", "content": block}]) == "user: the task"

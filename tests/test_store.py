@@ -315,3 +315,119 @@ def test_the_project_drawer_may_not_be_a_link_to_elsewhere(tmp_path):
     (project / ".harnessx").symlink_to(tmp_path / "outside")
     with pytest.raises(Exception, match=r"\w+ \w+"):
         MemoryStore.of(project)
+
+
+def test_a_file_whose_name_is_not_utf_8_is_named_and_the_rest_works(store):
+    store.write(TEA)
+    (store.folder / os.fsdecode(b"a\xff.md")).write_text("x", "utf-8")
+    assert names(store) == ["tea"]
+    assert any("not UTF-8" in problem.says for problem in store.problems())
+    for name in ("a", "c", "z"):
+        store.write(Memory(name, "user", f"fact {name}", f"body {name}"))
+    store.delete("c")
+    assert [line.split("]")[0] for line in index(store).splitlines()] == ["- [a", "- [tea", "- [z"]
+
+
+@pytest.mark.parametrize(
+    "deep", ["tags: " + "[" * 600 + "]" * 600, "x:\n" + "".join(" " * n + "a:\n" for n in range(1, 700))]
+)
+def test_a_header_nested_too_deep_is_named_and_the_rest_works(store, deep):
+    store.write(TEA)
+    (store.folder / "deep.md").write_text(f"---\nname: deep\n{deep}\ndescription: x\n---\n\nb\n", "utf-8")
+    assert "tea" in names(store)
+    assert any(problem.file == "deep.md" for problem in store.problems())
+
+
+def test_a_header_key_of_many_spaces_is_read_in_no_time(store):
+    store.folder.mkdir(parents=True)
+    (store.folder / "spaces.md").write_text("---\nk" + " " * 200_000 + "\ndescription: d\n---\n\nb\n", "utf-8")
+    assert names(store) == ["spaces"]
+
+
+@pytest.mark.parametrize("value", ["2024-13-45", "2024-01-01T99:99:99", "0x_", "0b_", "9" * 5_000])
+def test_what_looks_like_a_date_or_a_number_and_is_none_is_text(store, value):
+    assert store.write(replace(TEA, description=value)).stored
+    assert store.get("tea").description == value
+
+
+def test_a_history_that_is_a_link_to_elsewhere_is_refused(store, tmp_path):
+    store.write(TEA)
+    (tmp_path / "outside").mkdir()
+    (store.folder / ".history").symlink_to(tmp_path / "outside")
+    with pytest.raises(StoreProblem):
+        store.write(replace(TEA, description="coffee", body="coffee"))
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert store.get("tea").body == TEA.body
+
+
+def test_a_name_that_ends_in_md_twice_is_another_memory(store):
+    store.write(Memory("x", "user", "about x", "body x"))
+    assert store.write(Memory("x.md.md", "user", "about other", "other")).status == "written"
+    assert store.get("x").body == "body x"
+
+
+def test_a_name_in_decomposed_form_is_found(store):
+    store.folder.mkdir(parents=True)
+    (store.folder / unicodedata.normalize("NFD", "Café.md")).write_text("A café.\n", "utf-8")
+    assert store.get("Café").body == "A café."
+
+
+def test_an_index_that_can_not_be_written_does_not_undo_the_write(store):
+    store.folder.mkdir(parents=True)
+    (store.folder / "MEMORY.md").mkdir()
+    assert store.write(TEA).status == "written"
+    assert names(store) == ["tea"]
+    assert any(problem.file == "MEMORY.md" for problem in store.problems())
+
+
+def test_a_persons_bullet_that_looks_like_ours_is_kept(store):
+    store.folder.mkdir(parents=True)
+    (store.folder / "MEMORY.md").write_text("- [Guide](guide.md) - my own bullet\n", "utf-8")
+    store.write(TEA)
+    assert "my own bullet" in (store.folder / ".history" / "MEMORY.1.md").read_text("utf-8")
+
+
+def test_a_long_description_does_not_hide_the_index(store):
+    store.write(TEA)
+    store.write(Memory("long", "user", "d" * 30_000, "body"))
+    assert "[tea](tea.md)" in store.index()
+    assert "[long](long.md)" in store.index()
+
+
+def test_a_deleted_file_with_another_name_in_its_header_comes_back_by_its_file_name(store):
+    store.folder.mkdir(parents=True)
+    (store.folder / "my note.md").write_text("---\nname: something else\ndescription: d\n---\n\nb\n", "utf-8")
+    assert store.delete("something else")
+    assert store.restore("my note")
+    assert names(store) == ["something else"]
+
+
+def test_an_edit_in_place_survives_a_replacement_in_a_large_drawer(store):
+    for number in range(TRUST_FOLDER_ABOVE + 2):
+        store.write(Memory(f"n{number}", "project", f"fact number {number}", f"body {number}"))
+    path = store.folder / "n5.md"
+    path.write_text(path.read_text("utf-8").replace("type:", "keep: me\ntype:"), "utf-8")
+    store.write(Memory("n5", "project", "new fact", "new body"))
+    assert "keep: me" in path.read_text("utf-8")
+
+
+def test_the_masks_cover_header_lines_of_other_programs(store):
+    store.write(replace(TEA, extra="api_key: sk-" + "a1b2c3d4" * 4))
+    assert "a1b2c3d4" not in (store.folder / "tea.md").read_text("utf-8")
+
+
+def test_control_characters_are_not_text(store):
+    assert store.write(replace(TEA, body="\x00\x07")).status == "rejected"
+
+
+def test_a_linked_folder_is_not_walked(store, tmp_path):
+    store.write(TEA)
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "y.md").write_text("x", "utf-8")
+    (store.folder / "vault").symlink_to(tmp_path / "vault")
+    assert store.problems() == ()
+
+
+def test_a_question_of_ten_megabytes_is_answered(store):
+    store.write(TEA)
+    assert store.search("a b" * 3_300_000) == ()

@@ -21,7 +21,9 @@ FLOORS = [
     "agent",
     "lab", "terminal", "housekeeping", "cli", "__main__",
 ]  # fmt: skip
-CORE = [name for name in FLOORS[: FLOORS.index("agent") + 1] if name != "classroom"]
+CORE = [
+    name for name in FLOORS[: FLOORS.index("agent") + 1] if name not in ("classroom", "tools")
+]  # both can be swapped
 CORE_LINES = 1_800
 
 

@@ -83,3 +83,14 @@ def ended(pid: int) -> bool:
             return True
         time.sleep(0.01)
     return False
+
+
+@pytest.mark.skipif(os.name != "posix", reason="uses sh")
+def test_a_command_that_prints_without_end_is_stopped(use):
+    with pytest.raises(ToolProblem, match="printed too much"):
+        use("run_shell", command="yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="uses sh")
+def test_a_child_that_stays_behind_is_not_waited_for(use):
+    assert use("run_shell", command="sleep 30 & echo done") == "exit code 0\ndone\n"

@@ -36,7 +36,7 @@ _OWNED = re.compile(  # "X is responsible for Y" is about Y
 _SINGLE = (  # one person has one of each
     r"^我(?:现在|其实)?(?:叫|的名字)|^my name is|^i'?m called",
     r"^(?:叫|称呼)我|^(?:call|address) me",
-    r"^我.{0,8}在.{1,14}(?:工作|上班|任职)",
+    r"^我.{0,8}在.{1,14}(?:工作|上班|任职)|^我.{0,8}(?:跳槽|入职)",
     r"^i(?: now| currently)? work (?:at|for)",
     r"^我(?:现在|已经|刚)?(?:住|搬)|^i(?: now| just|'m| am)*(?: have)? (?:live|based|moved to)",
 )
@@ -115,6 +115,8 @@ def _same(fact: Statement, other: Known) -> bool:
 
 def _replaced(fact: Statement, known: list[Known]) -> Known | None:
     """The memory that this statement changes, or None; in doubt none, for a replaced one is lost to view."""
+    if not fact.changed and re.search(r"还|另外|(?<!再)也(?!不再)|\b(?:too|also|as well|another)\b", fact.text, re.I):
+        return None
     family = [other for other in known if _FAMILY.get(other.type, 1) == _FAMILY[fact.type]]
     for other in family:
         if _one_subject(fact.text, other.description) or _close(fact, other):
@@ -144,6 +146,7 @@ def _changed_score(text: str, other: Known, rare: dict[str, float]) -> float:
 
 def _one_subject(text: str, description: str) -> bool:
     """Whether both say what one and the same thing is, uses or is called."""
+    text = re.sub(r"^(?:其实)?(?:别|不要|不)(?:再)?[^，,]{1,12}了?[，,]\s*(?:是)?", "", text)
     new, old = _subject(text), _subject(description)
     if new and old and new == old:
         return not _conditions_differ(text, description)

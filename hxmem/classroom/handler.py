@@ -74,6 +74,9 @@ class Handler(BaseHTTPRequestHandler):
             work()
         except ApiError as error:
             self._send_error(error)
+        except (AttributeError, KeyError, RecursionError, TypeError):  # a field of a kind that no client sends
+            message = "Failed to deserialize the JSON body into the target type"
+            self._send_error(ApiError(400, "invalid_request_error", message))
 
     def _get(self) -> None:
         path = self.path.partition("?")[0].removeprefix("/v1")

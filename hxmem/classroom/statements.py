@@ -33,6 +33,7 @@ def sentences(text: str) -> list[str]:
     >>> sentences("我叫小明。1.5 is a number. Really?")
     ['我叫小明。', '1.5 is a number.', 'Really?']
     """
+    text = re.sub("(?<=\\w)[\u2019\u02bc](?=\\w)", "'", text)
     lines = (_MARKER.sub("", line) for line in _CODE.sub("", text).splitlines() if not line.lstrip().startswith(">"))
     return [found.strip() for line in lines for found in _SENTENCE.findall(line) if found.strip(" \t.。;；!！")]
 
@@ -73,7 +74,12 @@ def _keep(rest: str, cue: bool, alone: bool) -> list[Statement]:
     if (cue or asked != rest) and type_of(told):
         return _made(told, cue, alone)
     clauses = re.split(r"(?<=[，,])", rest)
-    return [kept for clause in clauses[:-1] if not is_question(clause) for kept in _made(clause, False, False)]
+    return [
+        kept
+        for clause in clauses[:-1]
+        if not is_question(clause.rstrip("，, "))
+        for kept in _made(clause, False, False)
+    ]
 
 
 def _made(text: str, cue: bool, alone: bool) -> list[Statement]:
@@ -149,7 +155,7 @@ def _is_place(text: str) -> bool:
     return bool(
         not owned
         and pattern("place").search(text)
-        and not re.search(r"[了吧]$", text)
+        and (not re.search(r"[了吧]$", text) or (text.endswith("了") and pattern("changed").search(text)))
         and (not pattern("task").search(text) or pattern("look_order").search(text))
     )
 

@@ -16,7 +16,76 @@ _EMPTY_HAN = frozenset(
 _IDLE = re.compile(r"(\bhow (?:do|does)\b.*)\bwork\b|\bgo(?:es|ing)? to\b", re.I)  # no job, and no language
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
 _EMPTY_RUN = re.compile(f"[{''.join(_EMPTY_HAN)}]+")
-_PLAIN_VERBS = "做有去来想问见找几多少看写点好"
+_PLAIN_VERBS = "后上下里中做有去来想问见找几多少看写点好"
+_WHOLE = frozenset(
+    [
+        "性能",
+        "功能",
+        "技能",
+        "时区",
+        "时间",
+        "时长",
+        "小时",
+        "周会",
+        "例会",
+        "会议",
+        "会员",
+        "会计",
+        "会话",
+        "晨会",
+        "晚会",
+        "年会",
+        "开会",
+        "社会",
+        "机会",
+        "用户",
+        "费用",
+        "应用",
+        "用量",
+        "信用",
+        "地址",
+        "地区",
+        "地点",
+        "对象",
+        "对接",
+        "类别",
+        "级别",
+        "要求",
+        "需要",
+        "主要",
+        "要点",
+        "先后",
+        "优先",
+        "其他",
+        "目的",
+        "哪里",
+        "一级",
+        "个人",
+        "个数",
+        "每周",
+        "和平",
+        "与会",
+        "可用",
+        "得分",
+        "规则",
+        "原则",
+        "只读",
+        "向量",
+        "方向",
+        "以太",
+        "结果",
+        "将来",
+        "及时",
+        "请假",
+        "请求",
+        "申请",
+        "帮助",
+        "说明",
+        "小说",
+        "从库",
+        "主从",
+    ]
+) - {"主要", "需要", "结果", "目的", "哪里", "其他", "小时", "说明"}
 SOFT_WEIGHT, FIELD_WEIGHT, CHARACTER_WEIGHT = 0.2, 0.7, 0.45
 
 
@@ -75,7 +144,7 @@ def units(text: str) -> dict[str, float]:
     apart = _soft_han().sub(r" \g<0> ", _IDLE.sub(r"\1", text))  # no pairs across a filler word
     for token in tokens(apart):
         if HAN.match(token):
-            if len(token) > 1 and not _EMPTY_HAN.intersection(token):
+            if len(token) > 1 and (token in _WHOLE or not _EMPTY_HAN.intersection(token)):
                 found[token] = SOFT_WEIGHT if token in soft else 1.0
         elif token not in empty and "-" not in token and (len(token) > 1 or token.isdecimal()):
             word = stem(token)
@@ -83,7 +152,7 @@ def units(text: str) -> dict[str, float]:
             if word in latin:
                 found[latin[word]] = FIELD_WEIGHT
     for word, field in han:
-        if word in text:
+        if word in text and not (word == "茶" and re.search("茶水间|茶几", text)):
             found[field] = FIELD_WEIGHT
     for run in _HAN_RUN.findall(text):
         for part in _EMPTY_RUN.split(run):

@@ -102,8 +102,8 @@ def one_line(text: str) -> str:
 def _type(values: dict[str, object]) -> str:
     """The type, which Claude Code writes under `metadata`; no type at all is the default one."""
     metadata = values.get("metadata")
-    nested = metadata.get("type") if isinstance(metadata, dict) else ""
-    return str(values.get("type") or nested or DEFAULT_TYPE).strip()
+    kind = values.get("type") or (metadata.get("type") if isinstance(metadata, dict) else "")
+    return kind.strip() if isinstance(kind, str) and kind else DEFAULT_TYPE
 
 
 def _title(body: str) -> str:

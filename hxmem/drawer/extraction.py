@@ -1,5 +1,6 @@
 """Extraction: after an answer the model proposes memories, and only local code writes them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,11 @@ from hxmem.text import cut_middle, fitting
 MAX_DIALOGUE = 8_000  # characters; the newest turns are kept
 MAX_CONTEXT = 500  # characters of one answer of the assistant: context, not evidence
 MAX_ITEMS = 10  # of one reply: more is noise, not memory
+
+
+_PLACEHOLDER = re.compile(
+    r"(?i)\W*(?:the )?(?:(?:rest|body|content) )?(?:is )?(?:unchanged|same as before|不变|同上|略)\W*|\W{0,9}"
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,9 @@ def extract(messages: Sequence[Message], store: MemoryStore, ask: Ask, lang: str
         if len(items) > MAX_ITEMS:
             skipped.append(f"{len(items) - MAX_ITEMS} items over the limit of {MAX_ITEMS}")
         for item in items[:MAX_ITEMS]:
+            if _PLACEHOLDER.fullmatch(item.body):
+                skipped.append(f"{item.name}: its body is a placeholder, not a text")
+                continue
             result = store.write(Memory(item.name, item.type, item.description, item.body))
             if result.stored:
                 written.append(result)
@@ -79,9 +88,10 @@ def dialogue(messages: Sequence[Message], limit: int = MAX_DIALOGUE) -> str:
         content = without_recall(content) if role == "user" else cut_middle(content, MAX_CONTEXT)
         tools_used = role != "user" and (tools_used or role == "tool" or bool(message.get("tool_calls")))
         if content.strip() and (role == "user" or (role == "assistant" and not tools_used)):
-            turns.append(f"{role}: " + "\n  ".join(content.strip().splitlines()))
+            turn = f"{role}: " + "\n  ".join(content.strip().splitlines())
+            turns.append(cut_middle(turn, limit - 2 * MAX_CONTEXT))  # a huge turn leaves room for the answer behind it
     kept = fitting(reversed(turns), lambda turn: len(turn) + 1, limit + 1)
-    return "\n".join(reversed(kept)) or cut_middle("".join(turns[-1:]), limit)
+    return "\n".join(reversed(kept))
 
 
 def _text(content: Any) -> str:

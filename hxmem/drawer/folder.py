@@ -2,6 +2,7 @@
 
 import bisect
 import os
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from hxmem.drawer.detail import Memory, Problem, StoreProblem, parse
 from hxmem.drawer.front_matter import Unreadable
 from hxmem.drawer.index import INDEX_FILE, index_line
 from hxmem.files import FileProblem, inside, read_text, safe_name
-from hxmem.text import squash
+from hxmem.text import squash, whole
 
 MAX_FILE_BYTES = 256_000  # a note is a page; a larger file is reported, not read
 
@@ -74,8 +75,8 @@ class Folder:
 
     def find(self, name: str) -> Memory | None:
         """A readable memory by its name, its file name, or the name hxmem would give it; case is ignored."""
-        stem = name.removesuffix(".md")
-        return self._known_by(f"n:{name.casefold()}", f"f:{stem.casefold()}", f"f:{safe_name(name).casefold()}")
+        stems = (name.removesuffix(".md"), safe_name(name))
+        return self._known_by(f"n:{_folded(name)}", *(f"f:{_folded(stem)}" for stem in stems))
 
     def twin(self, memory: Memory, file: str) -> Memory | None:
         """A memory in another file with the same description or the same body, punctuation and case aside."""
@@ -88,7 +89,7 @@ class Folder:
     def free(self, name: str) -> str:
         """A file name for a new memory that no file has, whatever its case."""
         stem, number = name, 1
-        while self._table.get(f"f:{stem.casefold()}") or os.path.lexists(self.path / f"{stem}.md"):
+        while self._table.get(f"f:{_folded(stem)}") or os.path.lexists(self.path / f"{stem}.md"):
             number += 1
             stem = f"{name}-{number}"
         return f"{stem}.md"
@@ -97,18 +98,21 @@ class Folder:
         """Read one file again; one that can't be read stays in the list with its problem."""
         self.forget(file)
         memory, problems = self._read(file, linked)
+        line = whole(index_line(memory)).encode() if memory else b""
         self.entries[file] = Entry(stamp or _stamp(self.path / file), memory, problems)
         place = bisect.bisect_left(self.files, file)
         self.files.insert(place, file)
-        self._lines.insert(place, index_line(memory).encode() if memory else b"")
+        self._lines.insert(place, line)
         self._note(file, self._keys(memory))
 
     def _read(self, file: str, linked: bool) -> tuple[Memory | None, tuple[Problem, ...]]:
         try:
+            if whole(file) != file:
+                raise FileProblem("has a name that is not UTF-8: rename it.")
             path = inside(self.path, file) if linked else self.path / file
             return parse(read_text(path, MAX_FILE_BYTES), file)
-        except (Unreadable, FileProblem) as error:
-            return None, (Problem(file, getattr(error, "line", 0), str(error).removeprefix(f"{file} ")),)
+        except (Unreadable, FileProblem, RecursionError, ValueError) as error:
+            return None, (Problem(whole(file), getattr(error, "line", 0), str(error).removeprefix(f"{file} ")),)
 
     def forget(self, file: str) -> None:
         """Drop what we know of a file; the file itself isn't touched."""
@@ -121,7 +125,7 @@ class Folder:
     def _keys(self, memory: Memory | None) -> tuple[str, ...]:
         if memory is None:
             return ()
-        names = f"f:{memory.file.removesuffix('.md').casefold()}", f"n:{memory.name.casefold()}"
+        names = f"f:{_folded(memory.file.removesuffix('.md'))}", f"n:{_folded(memory.name)}"
         return (*names, *same(memory)) if self._compares else names
 
     def _note(self, file: str, keys: Iterable[str]) -> None:
@@ -129,7 +133,7 @@ class Folder:
             self._table.setdefault(key, []).append(file)
 
     def _known_by(self, *keys: str, but: str = "") -> Memory | None:
-        files = (file for key in keys for file in self._table.get(key, ()) if file != but)
+        files = (file for key in keys for file in sorted(self._table.get(key, ())) if file != but)
         return next((self.entries[file].memory for file in files), None)
 
 
@@ -137,6 +141,10 @@ def same(memory: Memory) -> tuple[str, str]:
     """The keys under which a memory counts as said before: its description and its body, punctuation and case aside."""
     description, body = (squash(text) or text for text in (memory.description, memory.body))
     return f"d:{description}", f"b:{body}"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()  # as a Mac and a disk that ignores case see it
 
 
 def _is_detail(name: str) -> bool:

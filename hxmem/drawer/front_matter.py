@@ -10,7 +10,7 @@ from frontmatter.default_handlers import YAMLHandler
 
 OURS = ("name", "description", "type")
 
-_KEY = re.compile(r"([^\s#'\"\[{&*!|>%@`:-][^:]*?)\s*:(?:\s|$)")
+_KEY = re.compile(r"([^\s#'\"\[{&*!|>%@`:-][^:]*):(?:\s|$)")
 # A new key begins on a line that isn't indented, a comment, a list item or empty.
 _NEXT = re.compile(r"\n(?![\s#]|- |-(?:\n|\Z)|\Z)")
 _PLAIN = re.compile(r"[^\s'\"\[{&*!|>%@`#,?-].*")  # a value that YAML starts to read as plain text
@@ -81,7 +81,7 @@ def scalar(value: str) -> str:
 def _reads_back(value: str) -> bool:
     try:
         return bool(yaml.safe_load(f"k: {value}\n") == {"k": value})
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):  # the second for what looks like a date or a number and is none
         return False
 
 
@@ -90,7 +90,7 @@ def _chunks(text: str) -> Iterator[tuple[str, int, str]]:
     line = 2
     for chunk in _NEXT.split(text):
         found = _KEY.match(chunk.partition("\n")[0])
-        yield found[1] if found else "", line, chunk
+        yield found[1].rstrip() if found else "", line, chunk
         line += chunk.count("\n") + 1
 
 
@@ -101,7 +101,7 @@ def _value(key: str, chunk: str) -> tuple[Any, str]:
         return plain, _QUOTE if _MISREAD.search(plain) else ""
     try:
         value = next(iter(YAMLHandler().load(chunk, Loader=_Loader).values()))
-    except (yaml.YAMLError, AttributeError, StopIteration) as error:
+    except (yaml.YAMLError, AttributeError, StopIteration, RecursionError) as error:
         problem = getattr(error, "problem", None) or "it has no value"
         return plain.partition("\n")[0], f"YAML can't read this value ({problem}): put it in quotes, indent with spaces"
     if key in OURS and not isinstance(value, str):

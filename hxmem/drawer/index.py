@@ -1,15 +1,15 @@
 """MEMORY.md, the index: one line per memory, made again from the folder after every write."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hxmem.drawer.detail import Memory, one_line
-from hxmem.text import fitting
+from hxmem.text import cut_middle, fitting
 
 INDEX_FILE = "MEMORY.md"
 MAX_LINES, MAX_BYTES = 200, 25_000  # what one request carries of it; Claude Code's limits for the same file
 
-_LINE = re.compile(r"- \[.*\]\(.*\.md\) - .*")
+_LINE = re.compile(r"- \[[^\]]*\]\(([^()]*)\) - .*")
 _UNSAFE = {ord(char): f"%{ord(char):02X}" for char in " #%()<>"}  # these end or change a Markdown link
 
 
@@ -19,13 +19,18 @@ def index_line(memory: Memory) -> str:
     >>> index_line(Memory("tea", "user", "drinks green tea", "...", "tea.md"))
     '- [tea](tea.md) - drinks green tea'
     """
-    name = one_line(memory.name).replace("[", "(").replace("]", ")")
-    return f"- [{name}]({(memory.file or memory.name + '.md').translate(_UNSAFE)}) - {one_line(memory.description)}"
+    name, line = (
+        one_line(memory.name).replace("[", "(").replace("]", ")"),
+        cut_middle(one_line(memory.description), 300),
+    )
+    return f"- [{name}]({(memory.file or memory.name + '.md').translate(_UNSAFE)}) - {line}"
 
 
-def foreign_lines(index: str) -> list[str]:
-    """Lines of an index file that hxmem didn't write, such as a person's own notes."""
-    return [line for line in index.splitlines() if line.strip() and not _LINE.fullmatch(line)]
+def foreign_lines(index: str, files: Collection[str]) -> list[str]:
+    """Lines of an index file that hxmem didn't write: all but those that point to one of the drawer's files."""
+    ours = {file.translate(_UNSAFE) for file in files}
+    found = [(line, _LINE.fullmatch(line)) for line in index.splitlines() if line.strip()]
+    return [line for line, match in found if not match or match[1] not in ours]
 
 
 def within_budget(lines: Iterable[tuple[int, str]], max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES) -> str:

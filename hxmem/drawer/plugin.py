@@ -41,7 +41,8 @@ class Drawer(Plugin):
         """Ask what is worth keeping and write it; say in a few lines what came of it, and whether choosing failed."""
         chosen = self.selection  # told only now: with no answer at all, the one sentence that says why is enough
         if chosen and (chosen.how == "keyword" or (chosen.how == "none" and self.store(session).list())):
-            session.notify(f"[MEMORY] side-query failed, chose by keywords: {chosen.reason}")
+            so = "chose by keywords" if chosen.memories else "no note fits by keywords"
+            session.notify(f"[MEMORY] side-query failed, {so}: {chosen.reason}")
         found = extract(session.messages, self.store(session), session.asker("extraction"), session.lang)
         self.extraction = found
         if found.written:

@@ -11,7 +11,7 @@ from hxmem.text import cut_middle
 MAX_BODY = 4_000  # characters of one note on the desk; the file keeps the rest
 
 _OUR_TAG = re.compile(r"<(?=\s*/?\s*(?:relevant_memories|memory)\b)", re.IGNORECASE)
-_END = f"\n</relevant_memories>\n\n{TASK_LABEL}\n"
+_END = f">\n\n{TASK_LABEL}\n"  # behind the last block, whichever plugin it comes from
 
 
 def recall(memories: Iterable[Memory], lang: str = "") -> str:
@@ -37,10 +37,8 @@ def with_recall(block: str, task: str) -> str:
 
 def without_recall(content: str) -> str:
     """What the user really said in a message that `with_recall` made; any other message is returned as it is."""
-    if not content.startswith("<relevant_memories>\n"):
-        return content
-    _, end, task = content.partition(_END)
-    return task if end else content
+    _, end, task = content.rpartition(_END)
+    return task if end and content.startswith("<") else content
 
 
 def _note(memory: Memory) -> str:

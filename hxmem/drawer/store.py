@@ -1,7 +1,8 @@
 """The drawer: memories in a folder, written under a lock; the folder is the truth and the index follows it."""
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -12,8 +13,11 @@ from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, same
 from hxmem.drawer.index import INDEX_FILE, foreign_lines, within_budget
 from hxmem.drawer.keywords import Hit, Keywords
 from hxmem.files import FileProblem, inside, lock, read_text, safe_name, write_atomic
-from hxmem.text import whole
+from hxmem.text import cut_middle, whole
 
+MAX_QUERY = 10_000  # characters of a question that are searched for, start and end
+MAX_KEPT_BYTES = 10_000_000
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # say nothing in a note
 TRUST_FOLDER_ABOVE = 256  # files: above this a write trusts the folder's own time stamp instead of asking each file
 
 
@@ -67,7 +71,7 @@ class MemoryStore:
 
     def search(self, query: str, limit: int = 5) -> tuple[Hit, ...]:
         """The memories that share telling words with the query, best first; none rather than unrelated ones."""
-        return tuple(self._keywords.search(self.list(), query, limit))
+        return tuple(self._keywords.search(self.list(), cut_middle(query, MAX_QUERY), limit))
 
     def index(self) -> str:
         """The index as a request carries it: within the budget, the newest kept, "" when the drawer is empty."""
@@ -82,9 +86,10 @@ class MemoryStore:
             first = names.setdefault(memory.name.casefold(), memory.file)
             if first != memory.file:
                 found.append(Problem(memory.file, 0, f"has the same name as {first}: rename one"))
-        for path in sorted(self.folder.glob("[!.]*/**/*.md")):
-            place = path.relative_to(self.folder).as_posix()
-            found.append(Problem(place, 0, "in a sub-folder, where notes aren't read: move it up"))
+        for path in sorted(self.folder.glob("[!.]*/*.md")):
+            if not path.parent.is_symlink():
+                place = path.relative_to(self.folder).as_posix()
+                found.append(Problem(place, 0, "in a sub-folder, where notes aren't read: move it up"))
         index = self.folder / INDEX_FILE
         if (index.read_bytes() if index.is_file() else b"") != self._folder.index():
             found.append(Problem(INDEX_FILE, 0, "does not match the folder: run `hx memory reindex`"))
@@ -102,7 +107,10 @@ class MemoryStore:
         if len(render(memory).encode()) > MAX_FILE_BYTES:
             return WriteResult("rejected", memory.name, f"larger than {MAX_FILE_BYTES} bytes: keep the point, not all")
         with self._writing():
-            old = self._folder.find(asked) or self._folder.find(memory.name)
+            old = self._folder.find(asked) or self._folder.find(f"{memory.name}.md")
+            if old:  # read again, whatever its stamp says, for it may be replaced
+                self._folder.take_in(old.file)
+                old = self._folder.find(old.file)
             if old and same(old) == same(memory) and old.type == memory.type:
                 return WriteResult("duplicate", old.name, "already in the drawer")
             if twin := self._folder.twin(memory, old.file if old else ""):
@@ -120,14 +128,15 @@ class MemoryStore:
             if memory:
                 (self.folder / memory.file).replace(self._history_file(memory.file))
                 self._folder.forget(memory.file)
-                self._write_index()
+                self._follow()
         return memory is not None
 
     def restore(self, name: str) -> bool:
         """Bring back the newest earlier version of a memory; the present one, if any, goes to `.history/` itself."""
         with self._writing():
             memory = self._folder.find(name)
-            file = memory.file if memory else f"{safe_name(name)}.md"
+            gone = (f"{stem}.md" for stem in (name.removesuffix(".md"), safe_name(name)))
+            file = memory.file if memory else next(filter(self._versions, gone), "")
             if versions := self._versions(file):
                 text = read_text(versions[-1][1], MAX_FILE_BYTES)
                 if file in self._folder.entries:
@@ -160,20 +169,32 @@ class MemoryStore:
     def _put(self, file: str, text: str) -> None:
         write_atomic(self.folder / file, text)
         self._folder.take_in(file)
-        self._write_index()
+        self._follow()
+
+    def _follow(self) -> None:
+        """Let the index follow; what was written stays written when that fails, and `problems` tells of it."""
+        with suppress(FileProblem, OSError):
+            self._write_index()
 
     def _write_index(self) -> None:
         path = self.folder / INDEX_FILE
         ours = self._seen and self._seen[1:] == self._folder.fingerprint()[1:]
-        if not ours and path.is_file() and foreign_lines(path.read_text("utf-8-sig", "backslashreplace")):
+        if (
+            not ours
+            and path.is_file()
+            and foreign_lines(path.read_text("utf-8-sig", "backslashreplace"), self._folder.files)
+        ):
             self._keep(INDEX_FILE)  # somebody's own words stood in it: they are kept before it is made again
         write_atomic(path, self._folder.index())
 
     def _keep(self, file: str) -> None:
-        write_atomic(self._history_file(file), (self.folder / file).read_text("utf-8-sig", "backslashreplace"))
+        path = inside(self.folder, file)
+        if not path.is_file() or path.stat().st_size > MAX_KEPT_BYTES:
+            raise FileProblem(f"{file} is no file that can be kept in .history: move it away.")
+        write_atomic(self._history_file(file), path.read_text("utf-8-sig", "backslashreplace"))
 
     def _history_file(self, file: str) -> Path:
-        (self.folder / ".history").mkdir(exist_ok=True)
+        inside(self.folder, ".history").mkdir(exist_ok=True)
         versions = self._versions(file)
         number = versions[-1][0] + 1 if versions else 1
         return self.folder / ".history" / f"{file.removesuffix('.md')}.{number}.md"
@@ -187,8 +208,9 @@ class MemoryStore:
 
 def _clean(memory: Memory) -> tuple[Memory, tuple[str, ...]]:
     """The memory as it may be stored: its type known, its text tidy, its credentials masked."""
-    name, description, body = (mask(whole(text)) for text in (memory.name, memory.description, memory.body))
-    kinds = tuple(dict.fromkeys(name.found + description.found + body.found))
+    texts = (memory.name, memory.description, memory.body, memory.extra)
+    name, description, body, extra = (mask(_CONTROL.sub("", whole(text))) for text in texts)
+    kinds = tuple(dict.fromkeys(name.found + description.found + body.found + extra.found))
     kind = memory.type if memory.type in MEMORY_TYPES else DEFAULT_TYPE
     stem = safe_name(name.text.strip().removesuffix(".md"), fallback=description.text)
-    return Memory(stem, kind, description.text.strip(), tidy(body.text), "", memory.extra), kinds
+    return Memory(stem, kind, description.text.strip(), tidy(body.text), "", extra.text), kinds
