@@ -17,13 +17,11 @@ _IDLE = re.compile(r"(\bhow (?:do|does)\b.*)\bwork\b|\bgo(?:es|ing)? to\b", re.I
 _HAN_RUN = re.compile(r"[\u3400-\u9fff]+")
 _EMPTY_RUN = re.compile(f"[{''.join(_EMPTY_HAN)}]+")
 _PLAIN_VERBS = "后上下里中做有去来想问见找几多少看写点好"
-_WHOLE = frozenset(  # words with a character of _EMPTY_HAN that say something all the same
-    (
-        "性能 功能 技能 时区 时间 时长 周会 例会 会议 会员 会计 会话 晨会 晚会 年会 开会 社会 机会 用户 费用 应用 用量 "
-        "信用 地址 地区 地点 对象 对接 类别 级别 要求 要点 先后 优先 一级 个人 个数 每周 和平 与会 可用 得分 规则 原则 "
-        "只读 向量 方向 以太 将来 及时 请假 请求 申请 帮助 小说 从库 主从 "
-    ).split()
-)
+_SAYING = """\
+性能 功能 技能 时区 时间 时长 周会 例会 会议 会员 会计 会话 晨会 晚会 年会 开会 社会 机会 用户 费用
+应用 用量 信用 地址 地区 地点 对象 对接 类别 级别 要求 要点 先后 优先 一级 个人 个数 每周 和平 与会 可用 得分 规则 原则
+只读 向量 方向 以太 将来 及时 请假 请求 申请 帮助 小说 从库 主从"""
+_WHOLE = frozenset(_SAYING.split())  # words with a character of _EMPTY_HAN that say something all the same
 SOFT_WEIGHT, FIELD_WEIGHT, CHARACTER_WEIGHT = 0.2, 0.7, 0.45
 
 

@@ -83,11 +83,17 @@ def filled(value: Any) -> Any:
     return value
 
 
+def returned(value: Any) -> Any:
+    """What a learner's function returned: `Blank` for the three dots, `Wrong` for nothing at all."""
+    expect(value is not None, "your function returns nothing: end it with return ...")
+    return filled(value)
+
+
 def choice(right: str, reasons: Mapping[str, str]) -> Callable[[Any], None]:
     """A judge for "pick one": the right letter, and for each wrong one the reason why it is wrong."""
 
     def judge(answer: Any) -> None:
-        picked = str(answer).strip().lower()
+        picked = "".join(char for char in str(answer).lower() if char.isalnum())
         expect(
             picked == right,
             reasons.get(picked, f"answer with one of the letters {', '.join(sorted([right, *reasons]))}"),

@@ -36,6 +36,8 @@ class Lesson:
     """
 
     def __init__(self, number: str, drawer: str = "", lang: str = "en") -> None:
+        if lang not in ("en", "zh"):
+            raise ValueError(f'lang is "en" or "zh", not {lang!r}')
         self.number, self.lang = number, lang
         self._temporary = tempfile.TemporaryDirectory(prefix=f"hxmem-{number}-")
         self.root = Path(self._temporary.name).resolve()

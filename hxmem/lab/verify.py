@@ -61,7 +61,8 @@ def run(lesson: Path, output: Path, values: Mapping[str, Any]) -> Run:
                 str(lesson), str(output), dict(values), kernel_name="python3", cwd=cwd, progress_bar=False
             )
         except papermill.PapermillExecutionError as error:
-            problem = f"FAILED in cell {error.exec_count}: {error.ename}: {str(error.evalue)[:300]}"
+            first = str(error.source).partition("\n")[0]
+            problem = f"FAILED at `{first[:60]}`: {error.ename}: {str(error.evalue)[:300]}"
         except Exception as error:  # a kernel that dies or does not start is a failed lesson, the others still run
             problem = f"FAILED: {type(error).__name__}: {str(error)[:300]}"
     return Run(lesson.name, time.perf_counter() - start, problem)

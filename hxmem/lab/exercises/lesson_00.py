@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from hxmem.lab.checks import Exercise, choice, expect, filled
+from hxmem.lab.checks import Exercise, choice, expect, returned
 
 
 def _lay(lay: Callable[[str, str], Any]) -> None:
     for note, question in (("I drink tea.", "What do I drink?"), ("猫叫年糕", "我的猫叫什么？")):
-        text = filled(lay(note, question))
+        text = returned(lay(note, question))
         expect(isinstance(text, str), "return one text, not a list and not a dictionary")
         expect(note in text, "the note is not in the text that you return")
         expect(question in text, "the question is not in the text that you return")

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from hxmem.lab.checks import Exercise, choice, expect, filled
+from hxmem.lab.checks import Exercise, choice, expect, returned
 
 _CHATS: tuple[tuple[list[dict[str, str]], str], ...] = (
     ([], "Hello"),
@@ -23,7 +23,7 @@ def _next(next_messages: Callable[[list[dict[str, str]], str], Any]) -> None:
         given = copy.deepcopy(history)
         made = next_messages(given, text)
         expect(given == history, "the list that you were given has changed: build a new one")
-        messages = filled(made)
+        messages = returned(made)
         expect(isinstance(messages, list), "return a list of messages")
         expect(all(isinstance(message, dict) for message in messages), "each message is a dictionary, not a bare text")
         new = [message for message in messages if message.get("content") == text]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hxmem.lab.checks import Exercise, choice, expect, filled
+from hxmem.lab.checks import Exercise, choice, expect, returned
 
 NOTES = (
     ("tea", "drinks green tea"),
@@ -15,7 +15,7 @@ NOTES = (
 
 def _line(index_line: Callable[[str, str], Any]) -> None:
     for name, description in NOTES:
-        line = filled(index_line(name, description))
+        line = returned(index_line(name, description))
         expect(isinstance(line, str), "return one text, not a list and not a dictionary")
         expect("\n" not in line.strip("\n"), "a description with a line end in it must still become one line")
         expect("\n" not in line, "return the line without a line end: whoever writes the file adds it")

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from hxmem.lab.checks import Exercise, choice, expect, filled
+from hxmem.lab.checks import Exercise, Wrong, choice, expect, filled
 
 _CASES: tuple[tuple[str, int, int, list[int] | None, str], ...] = (  # reply, notes, limit, what comes back, reason
     ("[3, 7]", 12, 5, [3, 7], "[3, 7] is a good reply of a drawer with 12 notes: return both numbers"),
     ("[7, 3]", 12, 5, [7, 3], "keep the order of the reply: the most useful note comes first"),
     ("[3, 7, 3]", 12, 5, [3, 7], "[3, 7, 3] names note 3 twice: it would lie on the desk twice"),
     ("[5, 4, 3]", 12, 2, [5, 4], "with limit 2 the first two numbers stay, also of a longer reply"),
+    ("[3, 3, 7]", 12, 2, [3, 7], "note 3 twice counts once: drop the repeat first, then cut to the limit"),
     ("[]", 12, 5, [], "[] is an answer, it says that no note helps: return [], not None"),
     ("the first one", 12, 5, None, "sentences are no answer: return None, and let no error out"),
     ("3", 12, 5, None, "a number alone is not a list: return None"),
@@ -24,9 +25,13 @@ _CASES: tuple[tuple[str, int, int, list[int] | None, str], ...] = (  # reply, no
 
 def _guard(guard: Callable[[str, int, int], Any]) -> None:
     for reply, count, limit, wanted, otherwise in _CASES:
-        got = guard(reply, count, limit)
+        try:
+            got = guard(reply, count, limit)
+        except Exception as error:  # the learner's own code; the reply that it met is the help
+            raise Wrong(f"for the reply {reply} it raised {type(error).__name__}: {otherwise}") from error
         if got is ...:
             filled(got)
+        expect(got is None or isinstance(got, list), "return a list of numbers, or None")
         expect(got == wanted and (got is None or all(type(number) is int for number in got)), otherwise)
 
 

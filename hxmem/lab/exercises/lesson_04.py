@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hxmem.drawer.detail import MEMORY_TYPES
-from hxmem.lab.checks import Blank, Exercise, expect
+from hxmem.lab.checks import Blank, Exercise, Wrong, expect
 
 KEPT = "be"
 WHY = {
@@ -43,9 +43,12 @@ def _accept(accept: Callable[[Any], Any]) -> None:
 
 
 def _refused(accept: Callable[[Any], Any], item: Any, named: str, wrong: str, where: str) -> None:
-    found = accept(item)
+    try:
+        found = accept(item)
+    except Exception as error:  # the learner's own code; the item that it met is the help
+        raise Wrong(f"it raised {type(error).__name__} for an item that {wrong} `{where}`") from error
     expect(isinstance(found, str) and found != "", f"an item that {wrong} `{where}` gets through")
-    expect(named in found, f"the reason for an item that {wrong} `{where}` should name {named}")
+    expect(named.lower() in found.lower(), f"the reason for an item that {wrong} `{where}` should contain `{named}`")
 
 
 EXERCISES = {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hxmem.lab.checks import Exercise, choice, expect, filled
+from hxmem.lab.checks import Exercise, choice, expect, returned
 
 _INDEX, _DETAIL, _IGNORE = ".harnessx/memory/MEMORY.md", ".harnessx/memory/*.md", ".harnessx/.gitignore"
 _NOTE = ".harnessx/memory/tea.md"
@@ -27,7 +27,7 @@ def _accepted(accepted: Callable[[Path], Any]) -> None:
                 path = Path(name) / file
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("*\n", encoding="utf-8", newline="\n")
-            found = filled(accepted(Path(name)))
+            found = returned(accepted(Path(name)))
         expect(isinstance(found, list), "return a list: what is missing, not whether something is")
         expect(all(isinstance(item, str) for item in found), "return the names as text, as they stand above")
         expect(sorted(found) == sorted(missing), reason)
