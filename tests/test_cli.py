@@ -362,7 +362,7 @@ def test_the_classroom_alone_answers_curl(tmp_path):
         assert said[2].strip().startswith("curl http://127.0.0.1:")
     finally:
         run.send_signal(signal.SIGINT)
-        run.wait(timeout=20)
+        run.communicate(timeout=20)
     assert run.returncode == 130
 
 

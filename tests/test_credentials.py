@@ -173,3 +173,27 @@ def test_masking_twice_changes_nothing_more(text):
 def test_a_long_text_is_masked_in_linear_time(piece):
     """No time is taken here: a quadratic rule would not come back from this."""
     assert mask(piece * (200_000 // len(piece))).found == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Authorization: Bearer abcdefghijklmnop", "abcdefghijklmnop"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==", "dXNlcjpwYXNzd29yZDEyMw=="),
+        ("the hook is https://hooks.slack.com/services/T000/B000/XXXXxxxx", "T000/B000/XXXXxxxx"),
+        ("use whsec_abcdefghij12345", "whsec_abcdefghij12345"),
+        ("ya29.a0AfH6SMBxyz12345", "ya29.a0AfH6SMBxyz12345"),
+        ("mysql -u root -phunter22x shop", "hunter22x"),
+        ("curl -u admin:hunter22x https://x.example", "hunter22x"),
+    ],
+)
+def test_credentials_in_headers_hooks_and_commands_are_masked(text, secret):
+    masked = mask(text)
+    assert secret not in masked.text
+    assert masked.found
+    assert mask(masked.text).text == masked.text
+
+
+@pytest.mark.parametrize("text", ["mysql -u root -p shop", "curl -u admin https://x.example", "Authorization: Bearer <token>"])
+def test_commands_without_a_secret_are_left_alone(text):
+    assert mask(text).found == ()

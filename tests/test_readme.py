@@ -22,6 +22,13 @@ def test_the_checks_run_the_readmes_own_test_command():
     assert f"\n{command}\n" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
+def test_the_table_of_floors_names_every_module():
+    table = README.partition("| floor | modules |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(\w+)`", table))
+    modules = {path.stem for folder in ("", "drawer") for path in (ROOT / "hxmem" / folder).glob("*.py")}
+    assert modules - {"__init__", "__main__"} <= named
+
+
 def test_the_lesson_list_is_complete():
     listed = re.findall(r"\]\(lessons/(\d\d_\w+\.ipynb)\)", README)
     assert listed == sorted(path.name for path in (ROOT / "lessons").glob("[0-9]*.ipynb"))

@@ -1,0 +1,1 @@
+"""The drawer: memories as Markdown files, chosen by a catalog, written after the answer."""
