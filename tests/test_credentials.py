@@ -194,6 +194,8 @@ def test_credentials_in_headers_hooks_and_commands_are_masked(text, secret):
     assert mask(masked.text).text == masked.text
 
 
-@pytest.mark.parametrize("text", ["mysql -u root -p shop", "curl -u admin https://x.example", "Authorization: Bearer <token>"])
+@pytest.mark.parametrize(
+    "text", ["mysql -u root -p shop", "curl -u admin https://x.example", "Authorization: Bearer <token>"]
+)
 def test_commands_without_a_secret_are_left_alone(text):
     assert mask(text).found == ()
