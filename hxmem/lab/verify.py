@@ -58,7 +58,13 @@ def run(lesson: Path, output: Path, values: Mapping[str, Any]) -> Run:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cwd:
         try:
             papermill.execute_notebook(
-                str(lesson), str(output), dict(values), kernel_name="python3", cwd=cwd, progress_bar=False
+                str(lesson),
+                str(output),
+                dict(values),
+                kernel_name="python3",
+                cwd=cwd,
+                progress_bar=False,
+                extra_arguments=["--IPKernelApp.log_level=40"],  # a warning between the lines says nothing to a learner
             )
         except papermill.PapermillExecutionError as error:
             first = str(error.source).partition("\n")[0]
