@@ -340,6 +340,7 @@ def test_ctrl_c_ends_at_once_and_leaves_the_drawer_whole(tmp_path):
             [sys.executable, "-m", "hxmem", "agent", TELL], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True
         )
         while room.requests.get("answer", 0) == 0:
+            assert run.poll() is None, "the command ended by itself"
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
         _, errors = run.communicate(timeout=20)
