@@ -142,7 +142,8 @@ def read_text(path: Path, limit: int) -> str:
                 raise FileProblem(f"{path.name} has {info.st_size:,} bytes, over {limit:,}: shorten or move it.")
             return unix_lines(file.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise FileProblem(f"{path.name} is not UTF-8 (byte {error.start}): save it as UTF-8.") from error
+        line = error.object[: error.start].count(b"\n") + 1
+        raise FileProblem(f"{path.name} is not UTF-8 (line {line}): save it as UTF-8.") from error
     except (OSError, ValueError) as error:
         raise FileProblem(f"{path.name} can't be read ({getattr(error, 'strerror', error)}).") from error
 

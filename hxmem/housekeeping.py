@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import asdict
 
+from hxmem.drawer.folder import folded
 from hxmem.drawer.store import MemoryStore
 from hxmem.files import read_text
 from hxmem.terminal import Trouble, answer, answer_json, project, say
@@ -71,7 +72,7 @@ def _search(args: argparse.Namespace, store: MemoryStore) -> int:
 
 def _delete(args: argparse.Namespace, store: MemoryStore) -> int:
     memory = store.get(args.name)
-    files = [m.file for m in store.list() if m.name.casefold() == args.name.casefold()]
+    files = [m.file for m in store.list() if folded(m.name) == folded(args.name)]
     if len(files) > 1:
         raise Trouble(f"{', '.join(files)} have this name: say which file.")
     if memory is None or not store.delete(args.name):

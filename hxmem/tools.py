@@ -94,13 +94,13 @@ def _shell(command: str, root: Path) -> str:
         )  # fmt: skip
         end = time.monotonic() + SHELL_SECONDS
         try:
-            while (
-                process.poll() is None and time.monotonic() < end and os.fstat(printed.fileno()).st_size < MAX_PRINTED
-            ):
+            while process.poll() is None and time.monotonic() < end:
+                if os.fstat(printed.fileno()).st_size >= MAX_PRINTED:
+                    break
                 time.sleep(0.02)
             stopped = process.poll() is None
         finally:
-            with contextlib.suppress(ProcessLookupError):  # its children may be there when it has ended
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # none left, as Linux or a Mac says it
                 os.killpg(process.pid, signal.SIGKILL) if os.name == "posix" else process.kill()
             process.wait()
         printed.seek(0)

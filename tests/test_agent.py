@@ -284,3 +284,12 @@ def test_a_design_that_shortens_the_desk_fires_pre_compact(agent):
     result = agent(completion("c"), plugins=[Shorten(), Keep()]).run("task", history=earlier)
     assert seen == ["a", "b"]
     assert [message["content"] for message in result.messages[1:]] == ["task", "c"]
+
+
+def test_a_drawer_that_is_used_again_forgets_the_run_before(agent, tmp_path):
+    drawer = Drawer()
+    MemoryStore.of(tmp_path).write(Memory("tea", "user", "drinks green tea", "Green tea."))
+    agent(completion("a"), plugins=[drawer]).run("tea")
+    assert drawer.selection
+    drawer.session_start(None)
+    assert (drawer.selection, drawer.extraction) == (None, None)

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from hxmem import MemoryStore
 from hxmem.drawer.detail import MEMORY_TYPES, Unreadable, parse
 
 DATA = Path(__file__).parent.parent / "data"
@@ -199,3 +200,29 @@ def test_no_file_of_ours_holds_anything_like_a_key() -> None:
     ours = [path for part in ("drawer", "twelve", "broken", "recall", "pictures") for path in (DATA / part).iterdir()]
     for path in ours:
         assert not KEY_LIKE.search(path.read_bytes().decode("utf-8", "replace")), path.name
+
+
+MENDED = {  # what hxmem says of each broken file: a word of it; None: nothing is wrong for hxmem
+    "byte-order-mark": None, "type-under-metadata": None, "closes-our-tag": None, "dashes-in-value": None,
+    "no-name": None, "no-body": None, "yaml-word": None, "value-over-two-lines": None, "yaml-time": None,
+    "yaml-number": None, "crlf": None, "unquoted-colon": "quotes", "duplicate-key": "twice", "empty-file": "empty",
+    "full-width-colon": "colon", "not-utf-8": "(line 3)", "hash-starts-comment": "quotes", "header-is-a-list": "key: value",
+    "no-header": "no header", "starts-with-star": "quotes", "tab-indent": "spaces", "header-not-closed": "never closed",
+    "unknown-type": "type `", "line-without-key": "indent",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "row"), broken().items(), ids=lambda value: value if isinstance(value, str) else "")
+def test_a_broken_file_in_a_drawer_is_named_with_its_line_and_the_cure(file: str, row: dict[str, Any]) -> None:
+    store = MemoryStore(DATA / "broken")
+    assert (file in {memory.file for memory in store.list()}) == row["readable"]
+    said = [problem for problem in store.problems() if problem.file == file]
+    word = MENDED[row["problem"]]
+    assert [word in problem.says for problem in said] == ([True] if word else [])
+    assert all(problem.line in (0, row["line"]) for problem in said)
+
+
+def test_reading_the_broken_drawer_changes_none_of_its_files() -> None:
+    before = {path.name: path.read_bytes() for path in (DATA / "broken").iterdir()}
+    MemoryStore(DATA / "broken").problems()
+    assert {path.name: path.read_bytes() for path in (DATA / "broken").iterdir()} == before

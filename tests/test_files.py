@@ -229,7 +229,7 @@ def test_what_cannot_be_read_says_why(tmp_path):
     (tmp_path / "folder.md").mkdir()
     reasons = {
         "big.md": "has 11 bytes, over 10: shorten",
-        "latin.md": r"is not UTF-8 \(byte 3\)",
+        "latin.md": r"is not UTF-8 \(line 1\)",
         "wide.md": "is not UTF-8",
         "pipe.md": "is not a regular file",
         "folder.md": "directory|regular file",

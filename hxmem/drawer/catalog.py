@@ -33,9 +33,13 @@ def select(task: str, store: MemoryStore, ask: Ask | None, limit: int = MAX_CHOS
     Any failure of `ask`, and any reply that isn't a list of catalog numbers, leads to the fallback; it never raises.
     """
     try:
-        memories = narrow(store.list(), store, task)
+        return _select(task, store, ask, limit, lang)
     except StoreProblem as error:
         return Selection((), "none", str(error))
+
+
+def _select(task: str, store: MemoryStore, ask: Ask | None, limit: int, lang: str) -> Selection:
+    memories = narrow(store.list(), store, task)
     if not memories or not task.strip():
         return Selection((), "none", "the task is empty" if memories else "the drawer is empty")
     reason = "no model was given"

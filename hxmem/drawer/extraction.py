@@ -19,7 +19,6 @@ MAX_DIALOGUE = 8_000  # characters; the newest turns are kept
 MAX_CONTEXT = 500  # characters of one answer of the assistant: context, not evidence
 MAX_ITEMS = 10  # of one reply: more is noise, not memory
 
-
 _PLACEHOLDER = re.compile(
     r"(?i)\W*(?:the )?(?:(?:rest|body|content) )?(?:is )?(?:unchanged|same as before|不变|同上|略)\W*|\W{0,9}"
 )

@@ -76,7 +76,7 @@ class Folder:
     def find(self, name: str) -> Memory | None:
         """A readable memory by its name, its file name, or the name hxmem would give it; case is ignored."""
         stems = (name.removesuffix(".md"), safe_name(name))
-        return self._known_by(f"n:{_folded(name)}", *(f"f:{_folded(stem)}" for stem in stems))
+        return self._known_by(f"n:{folded(name)}", *(f"f:{folded(stem)}" for stem in stems))
 
     def twin(self, memory: Memory, file: str) -> Memory | None:
         """A memory in another file with the same description or the same body, punctuation and case aside."""
@@ -89,7 +89,7 @@ class Folder:
     def free(self, name: str) -> str:
         """A file name for a new memory that no file has, whatever its case."""
         stem, number = name, 1
-        while self._table.get(f"f:{_folded(stem)}") or os.path.lexists(self.path / f"{stem}.md"):
+        while self._table.get(f"f:{folded(stem)}") or os.path.lexists(self.path / f"{stem}.md"):
             number += 1
             stem = f"{name}-{number}"
         return f"{stem}.md"
@@ -125,7 +125,7 @@ class Folder:
     def _keys(self, memory: Memory | None) -> tuple[str, ...]:
         if memory is None:
             return ()
-        names = f"f:{_folded(memory.file.removesuffix('.md'))}", f"n:{_folded(memory.name)}"
+        names = f"f:{folded(memory.file.removesuffix('.md'))}", f"n:{folded(memory.name)}"
         return (*names, *same(memory)) if self._compares else names
 
     def _note(self, file: str, keys: Iterable[str]) -> None:
@@ -143,8 +143,9 @@ def same(memory: Memory) -> tuple[str, str]:
     return f"d:{description}", f"b:{body}"
 
 
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()  # as a Mac and a disk that ignores case see it
+def folded(name: str) -> str:
+    """A name as a Mac and a disk that ignores case see it: two names that fold alike are one."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _is_detail(name: str) -> bool:

@@ -55,7 +55,8 @@ def read_header(text: str) -> Header:
             header.problems.append((line, f"`{key}` stands twice in the header, this one is used: delete one"))
         if key:
             header.lines[key] = line
-            header.values[key], problem = _value(key, chunk)
+            header.values[key], problem, below = _value(key, chunk)
+            line += below
         elif chunk.strip() and not chunk.startswith("#"):
             problem = "no `key:` here: indent it to continue the value above, or check its colon"
         if problem:
@@ -94,16 +95,17 @@ def _chunks(text: str) -> Iterator[tuple[str, int, str]]:
         line += chunk.count("\n") + 1
 
 
-def _value(key: str, chunk: str) -> tuple[Any, str]:
-    """The value of one key as text (lists and mappings of other programs as such), and what to mend in it."""
+def _value(key: str, chunk: str) -> tuple[Any, str, int]:
+    """The value of one key as text (lists and mappings of other programs as such), what to mend, and lines below."""
     plain = chunk.partition(":")[2].strip()
     if "\n" not in chunk and _PLAIN.fullmatch(plain):
-        return plain, _QUOTE if _MISREAD.search(plain) else ""
+        return plain, _QUOTE if _MISREAD.search(plain) else "", 0
     try:
         value = next(iter(YAMLHandler().load(chunk, Loader=_Loader).values()))
     except (yaml.YAMLError, AttributeError, StopIteration, RecursionError) as error:
-        problem = getattr(error, "problem", None) or "it has no value"
-        return plain.partition("\n")[0], f"YAML can't read this value ({problem}): put it in quotes, indent with spaces"
+        problem, mark = getattr(error, "problem", None) or "it has no value", getattr(error, "problem_mark", None)
+        mend = f"YAML can't read this value ({problem}): put it in quotes, indent with spaces"
+        return plain.partition("\n")[0], mend, min(mark.line, chunk.count("\n")) if mark else 0
     if key in OURS and not isinstance(value, str):
-        return plain.partition("\n")[0], "put the value in quotes: YAML reads it as a list or a table"
-    return value, ""
+        return plain.partition("\n")[0], "put the value in quotes: YAML reads it as a list or a table", 0
+    return value, "", 0

@@ -32,6 +32,10 @@ class Drawer(Plugin):
         listed = f"\n{index}\n{words.index}" if index else f" (empty)\n{words.no_index}"
         yield Section(90, INDEX_LABEL + listed)
 
+    def session_start(self, session: Session) -> None:
+        """Forget what an earlier run did."""
+        self.selection = self.extraction = None
+
     def user_prompt_submit(self, session: Session) -> str:
         """Choose notes for the task and lay them in front of it."""
         self.selection = select(session.task, self.store(session), session.asker("side-query"), lang=session.lang)

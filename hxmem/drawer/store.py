@@ -9,7 +9,7 @@ from typing import Self
 
 from hxmem.credentials import mask
 from hxmem.drawer.detail import DEFAULT_TYPE, MEMORY_TYPES, Memory, Problem, StoreProblem, render, tidy
-from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, same
+from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, folded, same
 from hxmem.drawer.index import INDEX_FILE, foreign_lines, within_budget
 from hxmem.drawer.keywords import Hit, Keywords
 from hxmem.files import FileProblem, inside, lock, read_text, safe_name, write_atomic
@@ -83,7 +83,7 @@ class MemoryStore:
         memories = self.list()
         found = [problem for file in self._folder.files for problem in self._folder.entries[file].problems]
         for memory in memories:
-            first = names.setdefault(memory.name.casefold(), memory.file)
+            first = names.setdefault(folded(memory.name), memory.file)
             if first != memory.file:
                 found.append(Problem(memory.file, 0, f"has the same name as {first}: rename one"))
         for path in sorted(self.folder.glob("[!.]*/*.md")):
@@ -179,12 +179,10 @@ class MemoryStore:
     def _write_index(self) -> None:
         path = self.folder / INDEX_FILE
         ours = self._seen and self._seen[1:] == self._folder.fingerprint()[1:]
-        if (
-            not ours
-            and path.is_file()
-            and foreign_lines(path.read_text("utf-8-sig", "backslashreplace"), self._folder.files)
-        ):
-            self._keep(INDEX_FILE)  # somebody's own words stood in it: they are kept before it is made again
+        if not ours and path.is_file():
+            written = path.read_text("utf-8-sig", "backslashreplace")
+            if foreign_lines(written, self._folder.files):  # somebody's own words: kept before it is made again
+                self._keep(INDEX_FILE)
         write_atomic(path, self._folder.index())
 
     def _keep(self, file: str) -> None:

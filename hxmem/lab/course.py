@@ -74,7 +74,7 @@ class Lesson:
         shutil.rmtree(self.root / ".harnessx", ignore_errors=True)
 
     def files(self) -> list[str]:
-        """The files below the folder, relative, without locks and the index's neighbours that start with a dot."""
+        """The files below the folder, relative to it, without lock files and those of git."""
         found = (path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if path.is_file())
         return sorted(name for name in found if not name.endswith(".lock") and ".git/" not in name)
 
@@ -89,9 +89,8 @@ class Lesson:
 
     def run(self, *command: str) -> str:
         """Run a command in the lesson's folder; the lines that name the server are left out."""
-        words = [
-            word.encode() if os.name == "posix" else word for word in command
-        ]  # whatever encoding this process has
+        # Bytes, so that Chinese words arrive whatever encoding this process has.
+        words = [word.encode() if os.name == "posix" else word for word in command]
         env = {**os.environ, "PYTHONIOENCODING": "utf-8", "HXMEM_LANG": self.lang, "HXMEM_HOME": str(self.root)}
         options: dict[str, Any] = {"cwd": self.root, "env": env, "encoding": "utf-8", "errors": "replace"}
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, **options)

@@ -18,16 +18,15 @@ COPY = "hxmem-lessons"
 def open_lab(port: int, browser: bool = True) -> int:
     """Start JupyterLab in this process's environment; returns its exit code."""
     if importlib.util.find_spec("jupyterlab") is None:
-        raise FileProblem('JupyterLab is not installed: run `pip install "hxmem[lessons]"`.')
+        raise FileProblem("JupyterLab is not installed: run `pip install jupyterlab ipywidgets`.")
     folder = working_copy(Path.cwd())
     print(f"Lessons: {folder}", flush=True)
     command = [sys.executable, "-m", "jupyterlab", f"--port={port}", f"--ServerApp.root_dir={folder}"]
     first = "00_forget_and_remember.ipynb"
     command += [f"--LabApp.default_url=/lab/tree/{first}"] if browser else ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command.append(
-            "--allow-root"
-        )  # in a container there is often no other user; the server listens on loopback only
+        # In a container there is often no other user, and the server listens on loopback only.
+        command.append("--allow-root")
     return subprocess.call(command)
 
 

@@ -28,7 +28,7 @@ class Run:
 def verify(wanted: Sequence[str], out: str | None, parameters: Mapping[str, str]) -> int:
     """Run the lessons, all when none is named, and print a line for each; 0 when all passed, else 1."""
     if importlib.util.find_spec("papermill") is None:
-        raise FileProblem('papermill is not installed: run `pip install "hxmem[lessons]"`.')
+        raise FileProblem("papermill is not installed: run `pip install papermill ipykernel`.")
     lessons = [_lesson(name) for name in wanted] or sorted(lessons_folder().glob("[0-9]*.ipynb"))
     values = {name: _value(text) for name, text in parameters.items()}
     for lesson in lessons:
