@@ -2,21 +2,27 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hxmem.chat import ChatClient, ContextOverflow, Message, Reply, ToolCall
 from hxmem.drawer.plugin import Drawer
-from hxmem.drawer.prompts import language, prompts
-from hxmem.drawer.recall import with_recall
+from hxmem.drawer.prompts import prompts
 from hxmem.exchanges import Exchange
 from hxmem.files import FileProblem
-from hxmem.plugins import Ask, Plugin, Section, Session, Tool, ToolProblem
+from hxmem.language import language
+from hxmem.plugins import Ask, Plugin, Section, Session, Tool, ToolProblem, with_recall
+from hxmem.text import cut_middle
 from hxmem.tools import workspace_tools
 
 MAX_TOOL_ROUNDS = 20
-LIMITS = {"side-query": (1, 30.0), "extraction": (2, 120.0)}  # tries and seconds: keywords can stand in for a choice
+MAX_RESULT = 100_000  # characters of one tool result on the desk, after the plugins had it
+LIMITS = {  # tries and seconds: keywords can stand in for a choice, the others are tried again another time
+    "side-query": (1, 30.0), "extraction": (2, 120.0), "summary": (2, 120.0), "flush": (2, 120.0),
+    "consolidation": (2, 300.0),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,14 +37,15 @@ class AgentResult:
     notices: tuple[str, ...]
     messages: tuple[Message, ...]
     root: Path
+    session: str = ""  # the archive of the conversation, if a plugin keeps one
 
 
 class Agent:
     """An agent at work in one folder: `Agent(ChatClient.from_env(), root=".").run("task").text`.
 
     `plugins` are the memory designs (the drawer when left out). `notify` gets the bracketed lines, `show` the answer
-    before the Stop hooks run. `confirm` is asked before a tool with permission "ask"; without it such a call is
-    refused. `permissions` overrides the tools' own: name -> "allow", "ask" or "deny".
+    before the Stop hooks run, `on_text` gets its pieces as they come. `confirm` is asked before a tool with permission
+    "ask"; without it such a call is refused. `permissions` overrides the tools' own: name -> "allow", "ask" or "deny".
     """
 
     def __init__(
@@ -52,13 +59,26 @@ class Agent:
         permissions: Mapping[str, str] | None = None,
         notify: Callable[[str], object] | None = None,
         show: Callable[[str], object] | None = None,
+        on_text: Callable[[str], object] | None = None,
         confirm: Callable[[str], bool] | None = None,
     ) -> None:
         self.client, self.root, self.lang = client, Path(root).resolve(), language(lang)
         self.plugins = tuple(plugins) if plugins is not None else (Drawer(),)
         self._tools = tuple(tools) if tools is not None else workspace_tools(self.root)
         self._permissions = dict(permissions or {})
-        self._notify, self._show, self._confirm = notify or str, show or str, confirm
+        self._notify, self._show, self._on_text, self._confirm = notify or str, show or str, on_text, confirm
+        self._session = ""  # of the last run: a run with a history goes on in the same archive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait for what the plugins still do in the background."""
+        for plugin in self.plugins:
+            plugin.close()
 
     def run(self, task: str, history: Sequence[Message] = ()) -> AgentResult:
         """Answer one task; `history` holds earlier messages of the same conversation, without a system message.
@@ -72,25 +92,29 @@ class Agent:
             self._notify(line)
 
         before = len(self.client.exchanges)
-        session = Session(self.root, self.lang, task, self._asker, notify)
+        session = Session(self.root, self.lang, task, self._asker, notify, messages=list(history))
+        session.id = self._session if history else ""
         session.compacting = lambda dropped: self._each("pre_compact", session, dropped)
         self._each("session_start", session)
         notify(f"[HOOK] UserPromptSubmit cwd={self.root}")
         block = "\n\n".join(block for block in self._each("user_prompt_submit", session) if block)
         tools = self._offered(session)
-        session.messages = [self._system(session), *history, {"role": "user", "content": with_recall(block, task)}]
+        session.tools = [tool.schema() for tool in tools.values()]
+        said: Message = {"role": "user", "content": with_recall(block, task)}
+        session.messages = [self._system(session), *session.messages, said]
         text = self._answer(session, tools)
         self._show(text)
         notify(f"[HOOK] Stop: turns={session.turns}, tool_calls={session.tool_calls}, blocked={session.blocked}")
         self._each("stop", session)
         self._each("session_end", session)
+        self._session = session.id
         counts, sent = (session.turns, session.tool_calls, session.blocked), self.client.exchanges[before:]
-        return AgentResult(text, *counts, sent, tuple(notices), tuple(session.messages), self.root)
+        return AgentResult(text, *counts, sent, tuple(notices), tuple(session.messages), self.root, session.id)
 
     def _answer(self, session: Session, tools: Mapping[str, Tool]) -> str:
         """Ask until an answer comes without tool calls, at most `MAX_TOOL_ROUNDS` times with them."""
         for _ in range(MAX_TOOL_ROUNDS + 1):
-            reply = self._request(session, tools)
+            reply = self._request(session)
             session.turns += 1
             session.messages.append(reply.message)
             if not reply.tool_calls:
@@ -104,15 +128,27 @@ class Agent:
         session.messages[-1] = {"role": "assistant", "content": text}  # calls may not stay without their results
         return text
 
-    def _request(self, session: Session, tools: Mapping[str, Tool]) -> Reply:
-        schemas = [tool.schema() for tool in tools.values()]
+    def _request(self, session: Session) -> Reply:
+        """One answer; a desk that was too long for the server and could be shortened is sent once more."""
         self._each("before_request", session)
+        shown: list[str] = []
         try:
-            return self.client.chat(session.messages, tools=schemas, purpose="answer")
+            return self._send(session, shown)
         except ContextOverflow as error:
-            if not any(self._each("context_overflow", session, error)):
+            if shown or not any(self._each("context_overflow", session, error)):
                 raise
-        return self.client.chat(session.messages, tools=schemas, purpose="answer")
+        return self._send(session, shown)
+
+    def _send(self, session: Session, shown: list[str]) -> Reply:
+        def pass_on(piece: str) -> None:
+            shown.append(piece)
+            if self._on_text:
+                self._on_text(piece)
+
+        ask = partial(self.client.stream, on_text=pass_on) if self._on_text else self.client.chat
+        reply = ask(session.messages, tools=session.tools, purpose="answer")
+        session.sent, session.usage = list(session.messages), reply.usage
+        return reply
 
     def _call(self, session: Session, tools: Mapping[str, Tool], call: ToolCall) -> str:
         """The result of one tool call as the model reads it; a refusal or an error is a sentence too."""
@@ -131,7 +167,7 @@ class Agent:
             return f"Error: {call.name} failed ({type(error).__name__}: {error})"
         for plugin in self.plugins:
             result = self._hook(plugin, "post_tool_use", session, call, result, otherwise=result)
-        return result
+        return cut_middle(result, MAX_RESULT)
 
     def _refusal(self, session: Session, tools: Mapping[str, Tool], call: ToolCall) -> str:
         """Why this call may not run, "" if it may."""

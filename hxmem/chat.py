@@ -15,7 +15,7 @@ import httpx
 
 from hxmem.answers import Message, Reply, ToolCall, read_reply
 from hxmem.attempt import Attempt, OnText, Timeouts
-from hxmem.errors import BadSetting, ChatError, ContextOverflow
+from hxmem.errors import BadSetting, ChatError, ContextOverflow, CutAnswer
 from hxmem.exchanges import Exchange, clean
 
 __all__ = ["ChatClient", "ChatError", "ContextOverflow", "Message", "Reply", "Timeouts", "ToolCall"]
@@ -109,8 +109,11 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
         return self._call(self._body(messages, tools, fields) | streamed, purpose, (0, 0), on_text)
 
     def ask(self, messages: Messages, purpose: str = "ask", limit: Limit = (0, 0)) -> str:
-        """Return the text of one answer: all that the drawer needs of a model."""
-        return self.chat(messages, purpose=purpose, limit=limit).text
+        """Return the text of one answer, whole: all that a memory design needs of a model."""
+        reply = self.chat(messages, purpose=purpose, limit=limit)
+        if reply.finish_reason == "length":
+            raise CutAnswer("The answer was cut off at max_tokens: raise it, or ask for less.", 200)
+        return reply.text
 
     def _body(self, messages: Messages, tools: Tools, fields: Mapping[str, Any]) -> Message:
         """Return the body with its keys in a fixed order, which the server's prefix cache needs."""

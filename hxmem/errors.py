@@ -71,7 +71,7 @@ class EmptyAnswer(_Transient):
 
 
 class CutAnswer(ChatError):
-    """max_tokens was used up before any text came."""
+    """max_tokens was used up before the answer was complete, or before any text came."""
 
 
 class BadReply(ChatError):
@@ -88,8 +88,9 @@ _BY_STATUS: dict[int, tuple[type[ChatError], str]] = {
     500: (ServerBusy, "The server is too busy or has failed: try again later"),
 }
 _BY_TYPE = {"authentication_error": 401, "rate_limit_error": 429, "service_unavailable_error": 503, "server_error": 500}
-_OVERFLOW = re.compile(
-    r"(?i)context[_ ](length|window|size)|(prompt|input)(_| is )too[_ ]long|too many tokens|reduce the length of the"
+_OVERFLOW = re.compile(  # the words of DeepSeek, OpenAI, Anthropic and llama.cpp
+    r"(?i)context[_ ](length|window|size)|maximum context|(prompt|input)(_| is )too[_ ]long|too many tokens|token limit"
+    r"|exceeds? the model's maximum|reduce the length"
 )
 _NO_MODEL = re.compile(
     r"(?i)model names are (?P<names>.+?),? but you passed|model_not_found|unknown model|no such model"
@@ -109,7 +110,10 @@ def refusal(status: int, answer: Any, model: str) -> ChatError:
     failure, sentence = _BY_STATUS.get(case, (BadRequest, "The server can't use this request: change it"))
     names = ""
     if failure is BadRequest and _OVERFLOW.search(f"{said} {kind} {code}"):
-        failure, sentence = ContextOverflow, "The messages are too long for the model: shorten the conversation"
+        failure, sentence = (
+            ContextOverflow,
+            "The messages are too long for the model: shorten them, or give the agent a Desk()",
+        )
     elif failure is BadRequest and (found := _NO_MODEL.search(f"{said} {code}")):
         names = (found["names"] or "")[:240]
         wanted = f"one of {names}" if names else "a model that it serves"

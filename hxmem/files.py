@@ -163,6 +163,19 @@ def lock(path: Path, timeout: float = 10) -> Iterator[None]:
         yield
 
 
+def state_folder(root: Path, *parts: str) -> Path:
+    """Make and return a folder below `<root>/.harnessx`, which git ignores without touching the user's .gitignore."""
+    state = root / ".harnessx"
+    folder = state.joinpath(*parts)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (state / ".gitignore").exists():
+            write_atomic(state / ".gitignore", "*\n")
+    except OSError as error:
+        raise FileProblem(f"{folder.name} could not be made ({error.strerror}): check the project's folder.") from error
+    return folder
+
+
 def find_root(start: str | Path) -> Path:
     """Return the nearest folder from `start` upwards that holds .harnessx or .git, else `start`."""
     here = Path(start).resolve()

@@ -8,6 +8,9 @@ from typing import Any
 from hxmem.chat import Message, ToolCall
 
 Ask = Callable[[list[Message]], str]  # all that a memory design needs of a model: messages in, text out
+TASK_LABEL = "User request:"
+SUMMARY_TAG = "conversation_summary"  # around what stands on the desk in the place of older messages
+_END = f">\n\n{TASK_LABEL}\n"  # behind the last block, whichever plugin it comes from
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,11 @@ class Session:
     turns: int = 0
     tool_calls: int = 0
     blocked: int = 0
+    id: str = ""  # names the archive of the conversation, if a plugin keeps one
+    tools: list[dict[str, Any]] = field(default_factory=list)  # the schemas, as they stand in each request
+    sent: list[Message] = field(default_factory=list)  # the messages of the last request that was answered
+    usage: Mapping[str, Any] = field(default_factory=dict)  # what the server counted for it
+    archived: dict[int, tuple[Message, str]] = field(default_factory=dict)  # by id(): a message and its archive entry
 
 
 class Plugin:
@@ -71,7 +79,7 @@ class Plugin:
         return ()
 
     def session_start(self, session: Session) -> None:
-        """Before anything else of a run."""
+        """Before anything else of a run; `session.messages` holds what was said before, and may be replaced."""
 
     def user_prompt_submit(self, session: Session) -> str:
         """After the user's task came in; returns a block to lay in front of it, or ""."""
@@ -100,3 +108,22 @@ class Plugin:
 
     def session_end(self, session: Session) -> None:
         """After everything else of a run that answered."""
+
+    def close(self) -> None:
+        """When the agent is done: finish what still runs in the background."""
+
+
+def with_recall(block: str, task: str) -> str:
+    """The user message: the block in front of the task, or the task alone."""
+    return f"{block}\n\n{TASK_LABEL}\n{task}" if block else task
+
+
+def without_recall(content: str) -> str:
+    """What the user really said in a message that `with_recall` made; any other message is returned as it is."""
+    _, end, task = content.rpartition(_END)
+    return task if end and content.startswith("<") else content
+
+
+def is_summary(message: Message) -> bool:
+    """Whether a message stands for older ones that left the desk: nobody said it."""
+    return message.get("role") == "user" and str(message.get("content")).startswith(f"<{SUMMARY_TAG}")

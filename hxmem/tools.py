@@ -12,10 +12,9 @@ from typing import Any
 
 from hxmem.files import FileProblem, inside, read_text
 from hxmem.plugins import Tool, ToolProblem
-from hxmem.text import cut_middle
 
 Arguments = Mapping[str, Any]
-MAX_RESULT = 20_000  # characters of one result on the desk
+MAX_READ = 20_000  # characters of a file at a time: one long line must not flood the desk
 MAX_FILE_BYTES = 5_000_000
 MAX_ENTRIES, MAX_HITS = 500, 100
 SHELL_SECONDS = 60
@@ -31,7 +30,15 @@ def workspace_tools(root: Path) -> tuple[Tool, ...]:
         return inside(root, _word(arguments, "path", default))
 
     def read_file(arguments: Arguments) -> str:
-        return cut_middle(read_text(path_of(arguments), MAX_FILE_BYTES), MAX_RESULT)
+        text = read_text(path_of(arguments), MAX_FILE_BYTES)
+        start, size = _number(arguments, "offset", 0), min(_number(arguments, "limit", MAX_READ) or MAX_READ, MAX_READ)
+        if start and start >= len(text):
+            raise ToolProblem(f"the file ends before character {start:,}: it has {len(text):,}")
+        piece = text[start : start + size]
+        if len(piece) == len(text):
+            return piece
+        more = f"; read on with offset {start + size}" if start + size < len(text) else ""
+        return f"(characters {start:,} to {start + len(piece):,} of {len(text):,}{more})\n{piece}"
 
     def list_files(arguments: Arguments) -> str:
         names = [path.relative_to(root).as_posix() for path in _files(path_of(arguments, "."))]
@@ -52,13 +59,15 @@ def workspace_tools(root: Path) -> tuple[Tool, ...]:
         return "\n".join(hits[:MAX_HITS]) or "(nothing found)"
 
     def run_shell(arguments: Arguments) -> str:
-        return cut_middle(_shell(_word(arguments, "command"), root), MAX_RESULT)
+        return _shell(_word(arguments, "command"), root)
 
     path = {"type": "string", "description": "relative to the project folder"}
+    offset = {"type": "integer", "description": "the first character to read, 0 when left out"}
+    limit = {"type": "integer", "description": f"how many characters, at most {MAX_READ}"}
     query = {"type": "string", "description": "words to look for, case is ignored"}
     command = {"type": "string", "description": "a command line for the shell, run in the project folder"}
     return (
-        Tool("read_file", "Read a text file.", _schema(["path"], path=path), read_file),
+        Tool("read_file", "Read a text file.", _schema(["path"], path=path, offset=offset, limit=limit), read_file),
         Tool("list_files", "List the files below a folder.", _schema([], path=path), list_files),
         Tool("search_files", "Find lines in files.", _schema(["query"], query=query, path=path), search_files),
         Tool("run_shell", "Run a shell command.", _schema(["command"], command=command), run_shell, "ask"),
@@ -73,6 +82,15 @@ def _word(arguments: Arguments, key: str, default: str = "") -> str:
     value = arguments.get(key) or default
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ToolProblem(f"`{key}` must be a text that is not empty")
+    return value
+
+
+def _number(arguments: Arguments, key: str, default: int) -> int:
+    value = arguments.get(key)
+    if value is None:
+        return default
+    if type(value) is not int or value < 0:
+        raise ToolProblem(f"`{key}` must be a whole number from 0 up")
     return value
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hxmem.files import FileProblem, OutsideRoot
 from hxmem.plugins import ToolProblem
-from hxmem.tools import MAX_RESULT, workspace_tools
+from hxmem.tools import MAX_READ, workspace_tools
 
 
 @pytest.fixture
@@ -54,9 +54,28 @@ def test_bad_arguments_are_a_sentence(use, arguments):
         use("read_file", **arguments)
 
 
-def test_a_long_file_is_cut(use, tmp_path):
-    (tmp_path / "project" / "long.txt").write_text("x" * 100_000, "utf-8")
-    assert len(use("read_file", path="long.txt")) <= MAX_RESULT
+def test_a_long_line_is_read_piece_by_piece_and_nothing_is_left_out(use, tmp_path):
+    line = "".join(f"{n}," for n in range(10_000))
+    (tmp_path / "project" / "long.txt").write_text(line, "utf-8")
+    first = use("read_file", path="long.txt")
+    assert first.startswith(f"(characters 0 to {MAX_READ:,} of {len(line):,}; read on with offset {MAX_READ})\n")
+    pieces = [use("read_file", path="long.txt", offset=at).split("\n", 1)[1] for at in range(0, len(line), MAX_READ)]
+    assert "".join(pieces) == line
+    assert max(map(len, pieces)) == MAX_READ
+
+
+def test_a_part_of_a_file_is_read_by_its_characters(use, tmp_path):
+    (tmp_path / "project" / "zh.txt").write_text("书桌和小抽屉", "utf-8")
+    assert use("read_file", path="zh.txt") == "书桌和小抽屉"
+    assert use("read_file", path="zh.txt", offset=3, limit=3) == "(characters 3 to 6 of 6)\n小抽屉"
+    assert use("read_file", path="zh.txt", offset=None, limit=10**9) == "书桌和小抽屉"
+
+
+@pytest.mark.parametrize("wrong", [{"offset": 6}, {"offset": -1}, {"offset": "3"}, {"limit": True}, {"limit": 1.5}])
+def test_a_part_that_is_not_there_is_a_sentence(use, tmp_path, wrong):
+    (tmp_path / "project" / "zh.txt").write_text("书桌和小抽屉", "utf-8")
+    with pytest.raises(ToolProblem, match=r"\w+ \w+"):
+        use("read_file", path="zh.txt", **wrong)
 
 
 def test_a_shell_command_runs_in_the_root_without_the_key(use, monkeypatch):

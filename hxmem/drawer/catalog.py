@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hxmem.drawer.detail import Memory, StoreProblem, one_line
-from hxmem.drawer.prompts import CATALOG_LABEL, TASK_LABEL, prompts
+from hxmem.drawer.prompts import CATALOG_LABEL, prompts
 from hxmem.drawer.store import MemoryStore
-from hxmem.plugins import Ask
+from hxmem.plugins import TASK_LABEL, Ask
 from hxmem.replies import read_choice
 from hxmem.text import cut_middle, estimate_tokens, fitting
 

@@ -9,9 +9,8 @@ from hxmem.chat import Message
 from hxmem.drawer.catalog import catalog, narrow
 from hxmem.drawer.detail import Memory
 from hxmem.drawer.prompts import DIALOGUE_LABEL, EXISTING_LABEL, prompts
-from hxmem.drawer.recall import without_recall
 from hxmem.drawer.store import MemoryStore, WriteResult
-from hxmem.plugins import Ask
+from hxmem.plugins import Ask, is_summary, without_recall
 from hxmem.replies import read_items
 from hxmem.text import cut_middle, fitting
 
@@ -83,7 +82,7 @@ def dialogue(messages: Sequence[Message], limit: int = MAX_DIALOGUE) -> str:
     turns: list[str] = []
     tools_used = False
     for message in messages:
-        role, content = message.get("role"), _text(message.get("content"))
+        role, content = message.get("role"), "" if is_summary(message) else _text(message.get("content"))
         content = without_recall(content) if role == "user" else cut_middle(content, MAX_CONTEXT)
         tools_used = role != "user" and (tools_used or role == "tool" or bool(message.get("tool_calls")))
         if content.strip() and (role == "user" or (role == "assistant" and not tools_used)):

@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr
 
 from hxmem.drawer.detail import Memory
-from hxmem.drawer.prompts import TASK_LABEL, prompts
+from hxmem.drawer.prompts import prompts
+from hxmem.plugins import with_recall, without_recall
 from hxmem.text import cut_middle
+
+__all__ = ["MAX_BODY", "recall", "with_recall", "without_recall"]
 
 MAX_BODY = 4_000  # characters of one note on the desk; the file keeps the rest
 
 _OUR_TAG = re.compile(r"<(?=\s*/?\s*(?:relevant_memories|memory)\b)", re.IGNORECASE)
-_END = f">\n\n{TASK_LABEL}\n"  # behind the last block, whichever plugin it comes from
 
 
 def recall(memories: Iterable[Memory], lang: str = "") -> str:
@@ -28,17 +30,6 @@ def recall(memories: Iterable[Memory], lang: str = "") -> str:
     """
     notes = [_note(memory) for memory in memories]
     return "\n".join(["<relevant_memories>", prompts(lang).recalled, *notes, "</relevant_memories>"]) if notes else ""
-
-
-def with_recall(block: str, task: str) -> str:
-    """The user message: the block in front of the task, or the task alone."""
-    return f"{block}\n\n{TASK_LABEL}\n{task}" if block else task
-
-
-def without_recall(content: str) -> str:
-    """What the user really said in a message that `with_recall` made; any other message is returned as it is."""
-    _, end, task = content.rpartition(_END)
-    return task if end and content.startswith("<") else content
 
 
 def _note(memory: Memory) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hxmem.drawer.prompts import CATALOG_LABEL, DIALOGUE_LABEL, EXISTING_LABEL, INDEX_LABEL, TASK_LABEL
+from hxmem.drawer.prompts import CATALOG_LABEL, DIALOGUE_LABEL, EXISTING_LABEL, INDEX_LABEL
 from hxmem.lab.columns import count
 from hxmem.lab.page import Row
+from hxmem.plugins import TASK_LABEL
 from hxmem.text import estimate_tokens
 
 Body = Mapping[str, Any]
