@@ -1,11 +1,12 @@
 """The loop of an agent: hooks, sections, requests, tool calls and permissions, for one task at a time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from hxmem.chat import ChatClient, ContextOverflow, Message, Reply, ToolCall
 from hxmem.drawer.plugin import Drawer
@@ -40,7 +41,7 @@ class AgentResult:
     session: str = ""  # the archive of the conversation, if a plugin keeps one
 
 
-class Agent:
+class Agent(AbstractContextManager["Agent"]):
     """An agent at work in one folder: `Agent(ChatClient.from_env(), root=".").run("task").text`.
 
     `plugins` are the memory designs (the drawer when left out). `notify` gets the bracketed lines, `show` the answer
@@ -69,16 +70,16 @@ class Agent:
         self._notify, self._show, self._on_text, self._confirm = notify or str, show or str, on_text, confirm
         self._session = ""  # of the last run: a run with a history goes on in the same archive
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Wait for what the plugins still do in the background."""
         for plugin in self.plugins:
-            plugin.close()
+            try:
+                plugin.close()
+            except Exception as error:
+                self._notify(f"[HOOK] Close of {plugin.name} failed: {error or type(error).__name__}")
 
     def run(self, task: str, history: Sequence[Message] = ()) -> AgentResult:
         """Answer one task; `history` holds earlier messages of the same conversation, without a system message.
@@ -131,21 +132,15 @@ class Agent:
     def _request(self, session: Session) -> Reply:
         """One answer; a desk that was too long for the server and could be shortened is sent once more."""
         self._each("before_request", session)
-        shown: list[str] = []
         try:
-            return self._send(session, shown)
+            return self._send(session)
         except ContextOverflow as error:
-            if shown or not any(self._each("context_overflow", session, error)):
+            if error.shown or not any(self._each("context_overflow", session, error)):
                 raise
-        return self._send(session, shown)
+        return self._send(session)
 
-    def _send(self, session: Session, shown: list[str]) -> Reply:
-        def pass_on(piece: str) -> None:
-            shown.append(piece)
-            if self._on_text:
-                self._on_text(piece)
-
-        ask = partial(self.client.stream, on_text=pass_on) if self._on_text else self.client.chat
+    def _send(self, session: Session) -> Reply:
+        ask = partial(self.client.stream, on_text=self._on_text) if self._on_text else self.client.chat
         reply = ask(session.messages, tools=session.tools, purpose="answer")
         session.sent, session.usage = list(session.messages), reply.usage
         return reply
@@ -166,7 +161,8 @@ class Agent:
         except Exception as error:  # a tool's own fault: the model reads it, the run goes on
             return f"Error: {call.name} failed ({type(error).__name__}: {error})"
         for plugin in self.plugins:
-            result = self._hook(plugin, "post_tool_use", session, call, result, otherwise=result)
+            changed = self._hook(plugin, "post_tool_use", session, call, result, otherwise=result)
+            result = changed if isinstance(changed, str) else result
         return cut_middle(result, MAX_RESULT)
 
     def _refusal(self, session: Session, tools: Mapping[str, Tool], call: ToolCall) -> str:

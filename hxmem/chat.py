@@ -129,6 +129,7 @@ class ChatClient(contextlib.AbstractContextManager["ChatClient"]):
             try:
                 return self._run(attempt, purpose)
             except ChatError as error:
+                error.shown = attempt.shown
                 pause = self._pause(number, attempt.headers.get("retry-after", ""))
                 if not error.transient or attempt.shown or number >= tries or self._clock() + pause >= deadline:
                     raise

@@ -9,18 +9,25 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from hxmem import housekeeping
+from hxmem import housekeeping, journaling
 from hxmem.drawer.detail import StoreProblem
-from hxmem.exchanges import Exchange, json_line, save
+from hxmem.exchanges import Exchange
 from hxmem.files import FileProblem
 from hxmem.terminal import Trouble, answer, project, say, shown
+from hxmem.wirefiles import json_line, save
+
+if TYPE_CHECKING:
+    from hxmem.plugins import Plugin
 
 EXAMPLES = {
     "agent": """examples:
   hx agent "记住：以后给我讲 HarnessX 时，先用“书桌和小抽屉”的例子，再讲代码。"
   hx agent "我之前说过你讲 HarnessX 时要先用什么例子吗？" --wire run.har
   hx agent --lang en "Remember: answer me in short sentences."
+  hx agent --session trip "Let us plan the trip to Chengdu."       (the next run with --session trip goes on)
+  hx agent --plugins drawer,desk,journal "We decided to use uv."
 
 environment: DEEPSEEK_API_KEY, DEEPSEEK_BASE_URL, DEEPSEEK_MODEL, HXMEM_LANG (zh, en), HXMEM_HOME (the folder).
 Without a key and a base URL the classroom answers: a server on this machine that follows rules, not a model.""",
@@ -29,6 +36,13 @@ Without a key and a base URL the classroom answers: a server on this machine tha
   hx memory search 书桌
   hx memory delete tea-preference       (it stays in .history/)
   hx memory restore tea-preference""",
+    "journal": """examples:
+  hx journal search 数据库
+  hx journal consolidate
+  hx journal status
+
+`hx agent --plugins drawer,desk,journal` writes the journal: a log a day in .harnessx/journal/memory/, and MEMORY.md
+made from the logs.""",
     "lab": "example:\n  hx lab --no-browser --port 8890",
     "verify": "examples:\n  hx verify\n  hx verify 03 05 --out /tmp/runs\n  hx verify 03 -p limit 2",
     "classroom": "examples:\n  hx classroom --port 8765\n  hx classroom --fault side-query=429",
@@ -67,16 +81,32 @@ def _agent(args: argparse.Namespace) -> int:
     from hxmem.agent import Agent  # only here: `hx memory list` should not wait for an HTTP client
     from hxmem.chat import ChatClient, ChatError
 
-    root = project(args)
+    root, plugins = project(args), _plugins(args)
+    options: dict[str, Any] = {"lang": args.lang, "notify": say, "show": answer, "confirm": _consent()}
     try:
         with _Wire(args.wire) as wire, ChatClient.from_env(on_exchange=wire.add, attempts=3) as client:
             if client.server == "classroom":
                 say("[SERVER] classroom on 127.0.0.1: rules, not a model (set DEEPSEEK_API_KEY for DeepSeek)")
-            agent = Agent(client, root, lang=args.lang, notify=say, show=answer, confirm=_consent())
-            agent.run(task)
+            with Agent(client, root, plugins, **options) as agent:
+                agent.run(task)
     except ChatError as error:
         raise Trouble(str(error)) from error
     return 0
+
+
+def _plugins(args: argparse.Namespace) -> list[Plugin]:
+    """The memory designs that `--plugins` names, in the order in which their hooks are to run, and the archive."""
+    from hxmem.desk.plugin import Desk
+    from hxmem.drawer.plugin import Drawer
+    from hxmem.journal.plugin import Journal
+    from hxmem.sessions import Archive
+
+    known: dict[str, Callable[[], Plugin]] = {"drawer": Drawer, "desk": Desk, "journal": Journal}
+    names = [name.strip() for name in args.plugins.split(",") if name.strip()]
+    if strange := [name for name in names if name not in known]:
+        raise Trouble(f"there is no plugin {strange[0]}: use {', '.join(known)}, with commas between them.")
+    archive = [Archive(args.session)] if args.session else []
+    return [*archive, *(make() for name, make in known.items() if name in names)]
 
 
 class _Wire:
@@ -124,7 +154,8 @@ def _classroom(args: argparse.Namespace) -> int:
     if args.fault == "list":
         return answer("\n".join(f"{kind:<14} {what}" for kind, what in summary()))
     try:
-        room = Classroom(args.port, Faults.parse(args.fault) if args.fault else None).start()
+        faults = Faults.parse(args.fault) if args.fault else None
+        room = Classroom(args.port, faults, context_window=args.window).start()
     except (UnknownFault, OSError, OverflowError) as error:
         raise Trouble(f"the classroom can't start: {error}") from error
     with room:
@@ -171,7 +202,11 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     agent.add_argument("--wire", metavar="FILE", help="write every exchange to FILE: .jsonl or .har")
     agent.add_argument("--lang", choices=("zh", "en"), default="", help="language of the prompts")
+    agent.add_argument("--session", metavar="ID", default="", help="keep the conversation, and go on with it next time")
+    agent.add_argument("--plugins", metavar="NAMES", default="drawer,desk", help="of drawer, desk, journal")
+    root.add_argument("--json", action="store_true", help="machine-readable output")
     housekeeping.add_actions(command("memory", housekeeping.memory, "Look after the memories of a project."), root)
+    journaling.add_actions(command("journal", journaling.journal, "Look after the daily log and its MEMORY.md."), root)
     lab = command("lab", _lab, "Open JupyterLab on the lessons.")
     lab.add_argument("--port", type=int, default=8888, metavar="N")
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
@@ -182,6 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     classroom = command("classroom", _classroom, "Run the loopback server alone, for curl and other programs.")
     classroom.add_argument("--port", type=int, default=8765, metavar="N")
     classroom.add_argument("--fault", metavar="KIND", default="", help="answer badly on purpose; KIND `list` shows all")
+    classroom.add_argument("--window", type=int, default=0, metavar="N", help="refuse requests over N tokens")
     doctor = command("doctor", housekeeping.doctor, "Say what is wrong in the drawer, where, and how to mend it.")
     doctor.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     return parser

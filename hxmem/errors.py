@@ -12,6 +12,7 @@ class ChatError(Exception):
     """A request without a usable answer; the text is one sentence that says what to do."""
 
     transient = False  # another try may succeed
+    shown = False  # a part of the answer was given to on_text already
 
     def __init__(self, sentence: str, status: int | None = None) -> None:
         super().__init__(sentence)

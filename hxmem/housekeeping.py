@@ -12,7 +12,6 @@ from hxmem.terminal import Trouble, answer, answer_json, project, say
 
 def add_actions(parser: argparse.ArgumentParser, root: argparse.ArgumentParser) -> None:
     """Add the actions of `hx memory` to its parser; `root` holds the options that they share."""
-    root.add_argument("--json", action="store_true", help="machine-readable output")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
 
     def action(name: str, run: Callable[..., int], about: str, argument: str = "") -> argparse.ArgumentParser:

@@ -126,4 +126,5 @@ def without_recall(content: str) -> str:
 
 def is_summary(message: Message) -> bool:
     """Whether a message stands for older ones that left the desk: nobody said it."""
-    return message.get("role") == "user" and str(message.get("content")).startswith(f"<{SUMMARY_TAG}")
+    text = str(message.get("content"))
+    return message.get("role") == "user" and text.startswith(f"<{SUMMARY_TAG}") and text.endswith(f"</{SUMMARY_TAG}>")

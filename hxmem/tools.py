@@ -15,7 +15,7 @@ from hxmem.plugins import Tool, ToolProblem
 
 Arguments = Mapping[str, Any]
 MAX_READ = 20_000  # characters of a file at a time: one long line must not flood the desk
-MAX_FILE_BYTES = 5_000_000
+MAX_FILE_BYTES = 50_000_000  # of a file to read or to search
 MAX_ENTRIES, MAX_HITS = 500, 100
 SHELL_SECONDS = 60
 MAX_PRINTED = 1_000_000  # bytes of a command's output

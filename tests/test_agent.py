@@ -293,3 +293,33 @@ def test_a_drawer_that_is_used_again_forgets_the_run_before(agent, tmp_path):
     assert drawer.selection
     drawer.session_start(None)
     assert (drawer.selection, drawer.extraction) == (None, None)
+
+
+def test_a_hook_that_returns_no_text_leaves_the_result_as_it_was(agent):
+    class Silent(Plugin):
+        def post_tool_use(self, session, call, result):
+            return None
+
+    made = agent(completion(calls=[("echo", "{}")]), completion("done"), plugins=[Witness(), Silent()])
+    result = made.run("go")
+    assert next(m for m in result.messages if m["role"] == "tool")["content"] == "echo"
+
+
+def test_a_plugin_that_can_not_close_keeps_no_other_from_closing(agent):
+    class Stuck(Plugin):
+        name = "stuck"
+
+        def close(self):
+            raise OSError("no")
+
+    closed = []
+
+    class Tidy(Plugin):
+        def close(self):
+            closed.append(True)
+
+    lines = []
+    with agent(completion("yes"), plugins=[Stuck(), Tidy()], notify=lines.append):
+        pass
+    assert closed == [True]
+    assert lines == ["[HOOK] Close of stuck failed: no"]

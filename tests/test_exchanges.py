@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from hxmem.chat import ChatClient
-from hxmem.exchanges import Exchange, clean, curl, json_line, save, to_har
+from hxmem.exchanges import Exchange, clean
 from hxmem.files import FileProblem
+from hxmem.wirefiles import curl, json_line, save, to_har
 
 KEY = "sk-marker-0123456789abcdef"
 AWKWARD = 'it\'s 书桌 $HOME `date` "x" \\ ! % \n line\u2028two'

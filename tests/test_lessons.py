@@ -60,7 +60,7 @@ def shown_text(cell) -> list[str]:
     return [output.get("text") or output.get("data", {}).get("text/plain") for output in cell.outputs]
 
 
-def test_the_six_lessons_are_there():
+def test_the_lessons_are_there():
     assert [path.stem for path in LESSONS] == [
         "00_forget_and_remember",
         "01_one_request",
@@ -68,6 +68,9 @@ def test_the_six_lessons_are_there():
         "03_choosing",
         "04_stop_hook",
         "05_write_then_read",
+        "06_the_desk_overflows",
+        "07_two_layers",
+        "08_search_in_chinese",
     ]
 
 
@@ -255,10 +258,11 @@ def test_a_lesson_runs_unchanged_with_another_server(fault, tmp_path, monkeypatc
     with Classroom(faults=fault or None) as room:
         monkeypatch.setenv("DEEPSEEK_BASE_URL", room.url)
         monkeypatch.setenv("DEEPSEEK_API_KEY", room.key)
-        assert verify(["05"], str(tmp_path), {}) == 0, capsys.readouterr().out
+        assert verify(["05", "06", "07"], str(tmp_path), {}) == 0, capsys.readouterr().out
         assert room.requests["answer"] + room.requests["side-query"] > 0
-    (ran,) = tmp_path.glob("*.ipynb")
-    assert "server: other" in ran.read_text("utf-8")
+    ran = list(tmp_path.glob("*.ipynb"))
+    assert len(ran) == 3
+    assert all("server: other" in path.read_text("utf-8") for path in ran)
 
 
 def test_an_altered_stored_output_fails(tmp_path):
@@ -281,6 +285,9 @@ def test_an_altered_stored_output_fails(tmp_path):
         ("03", "limit", "1"),
         ("04", "lang", "zh"),
         ("05", "lang", "zh"),
+        ("06", "lang", "zh"),
+        ("07", "lang", "zh"),
+        ("08", "size", "3"),
     ],
 )
 def test_papermill_runs_a_lesson_with_a_changed_parameter_and_it_shows(lesson, name, value, tmp_path, capsys):

@@ -25,7 +25,8 @@ def test_the_checks_run_the_readmes_own_test_command():
 def test_the_table_of_floors_names_every_module():
     table = README.partition("| floor | modules |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", table))
-    modules = {path.stem for folder in ("", "drawer") for path in (ROOT / "hxmem" / folder).glob("*.py")}
+    folders = ("", "drawer", "desk", "journal")
+    modules = {path.stem for folder in folders for path in (ROOT / "hxmem" / folder).glob("*.py")}
     assert modules - {"__init__", "__main__"} <= named
 
 
@@ -42,7 +43,7 @@ def test_links_lead_somewhere_and_pictures_have_words():
 
 def test_the_code_to_reuse_runs_as_it_stands(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("python")
+    code, _ = blocks("python")
     assert len(code.strip().splitlines()) <= 16
     asked = []
 
@@ -69,6 +70,16 @@ def test_the_code_to_reuse_runs_as_it_stands(tmp_path, monkeypatch):
     assert [memory.name for memory in MemoryStore(".harnessx/memory").list()] == ["tea"]
     space["answer"]("What do I drink?")
     assert "Green tea." in asked[-2][0]["content"]
+
+
+def test_the_agent_with_all_designs_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    _, code = blocks("python")
+    for _ in range(2):
+        exec(compile(code, "README.md", "exec"), {})
+        assert capsys.readouterr().out.strip()
+    assert len((tmp_path / ".harnessx/sessions/trip.log.jsonl").read_text("utf-8").splitlines()) == 4
+    assert "Chengdu" in next((tmp_path / ".harnessx/journal/memory").glob("*.md")).read_text("utf-8")
 
 
 def test_every_command_that_the_readme_names_exists(capsys):

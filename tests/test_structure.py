@@ -14,16 +14,28 @@ PACKAGE = ROOT / "hxmem"
 
 # Each room imports only rooms that stand above it in this list, so there are no circles.
 FLOORS = [
-    "text", "ranking", "credentials", "replies", "files", "classroom",
-    "exchanges", "errors", "answers", "attempt", "chat", "plugins", "tools",
+    "text", "ranking", "credentials", "replies", "files", "language", "classroom",
+    "exchanges", "wirefiles", "errors", "answers", "attempt", "chat", "plugins", "tools", "entries", "sessions",
     "drawer.front_matter", "drawer.detail", "drawer.index", "drawer.keywords", "drawer.folder", "drawer.store",
     "drawer.prompts", "drawer.recall", "drawer.catalog", "drawer.extraction", "drawer.plugin",
+    "desk.estimates", "desk.cuts", "desk.truncation", "desk.eviction", "desk.summary", "desk.overflow",
+    "desk.compaction", "desk.plugin",
+    "journal.folder", "journal.ledger", "journal.checking", "journal.flush", "journal.consolidation", "journal.index",
+    "journal.search", "journal.reading", "journal.injection", "journal.maintenance", "journal.plugin",
     "agent",
-    "lab", "terminal", "housekeeping", "cli", "__main__",
+    "lab", "terminal", "housekeeping", "journaling", "cli", "__main__",
 ]  # fmt: skip
-CORE = [
-    name for name in FLOORS[: FLOORS.index("agent") + 1] if name not in ("classroom", "tools")
-]  # both can be swapped
+DESIGNS = ("drawer", "desk", "journal")
+NOT_CORE = (
+    "classroom",
+    "tools",
+    "wirefiles",
+    "entries",
+    "sessions",
+    "desk",
+    "journal",
+)  # an agent with a drawer needs none
+CORE = [name for name in FLOORS[: FLOORS.index("agent") + 1] if name.partition(".")[0] not in NOT_CORE]
 CORE_LINES = 1_800
 
 
@@ -57,6 +69,12 @@ def test_a_room_imports_only_from_lower_floors(name):
     higher = [other for other in imports(modules()[name]) if FLOORS.index(room(other)) > FLOORS.index(room(name))]
     lazily = {("chat", "classroom")}
     assert [other for other in higher if (name, room(other)) not in lazily] == []
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(modules()) if name.partition(".")[0] in DESIGNS])
+def test_the_designs_meet_in_hooks_and_never_import_each_other(name):
+    own = name.partition(".")[0]
+    assert {other for other in imports(modules()[name]) if other.partition(".")[0] in set(DESIGNS) - {own}} == set()
 
 
 def test_the_classroom_imports_nothing_of_ours_but_text():

@@ -32,6 +32,12 @@ def test_without_widgets_it_shows_the_timeline_and_the_last_body(monkeypatch):
     assert repr(Inspector(RUN)) == bundle["text/plain"] == f"{timeline(RUN)}\n\n{show_body(RUN[-1])}"
 
 
+def test_a_long_run_stays_small_in_its_plain_form():
+    turns = [{"role": role, "content": f"turn {n}"} for n in range(250) for role in ("user", "assistant")]
+    long = Exchange("answer", "POST", "", {}, {"messages": turns}, 200, {}, None, None, 0.1)
+    assert len(repr(Inspector([long, RUN[0]] * 20)).split("\n")) < 200
+
+
 def test_static_means_the_variable_or_no_ipywidgets(monkeypatch):
     assert widgets.is_static({"HXMEM_STATIC": "1"})
     monkeypatch.setattr(widgets, "find_spec", lambda name: None)

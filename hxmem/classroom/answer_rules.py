@@ -6,6 +6,7 @@ from typing import Any
 
 from hxmem.classroom.choosing_rules import is_general
 from hxmem.classroom.cues import pattern
+from hxmem.classroom.entries import bullets, lead_of, type_of_entry
 from hxmem.classroom.statements import is_question, sentences, statements
 from hxmem.classroom.tool_rules import quoted_results, tool_calls
 from hxmem.classroom.vocabulary import is_chinese, overlap
@@ -17,6 +18,7 @@ NEAR = 0.6  # no catalog, no rarity: whatever overlaps nearly as much as the bes
 QUOTE = 400  # characters of a note
 _BLOCK = re.compile(r"<relevant_memories>(.*?)</relevant_memories>", re.S)
 _MEMORY = re.compile(r'<memory name="([^"]*)" type="([^"]*)"[^>]*>\n?(.*?)\n?</memory>', re.S)
+_LIST = re.compile(r"<(conversation_summary|memory_context)\b[^>]*>(.*?)</\1>", re.S)
 _LEAD = re.compile(
     r"^(?:用户(?:明确)?(?:要求|说|反馈)|项目事实|资料位置|The user (?:said|asked)|Project fact|Where to look)[：:]\s*",
     re.I,
@@ -67,10 +69,26 @@ def split_block(content: str) -> tuple[str, str]:
 def _notes(earlier: list[dict[str, Any]], block: str) -> list[Note]:
     notes = []
     for message in earlier:
-        if message["role"] == "user":
-            old_block, said = split_block(content_text(message))
+        content = content_text(message)
+        if message["role"] in ("system", "user"):
+            notes += _in_lists(content)
+        if message["role"] == "user" and not _LIST.match(content):
+            old_block, said = split_block(content)
             notes += _in_block(old_block) + [Note("", fact.type, fact.full) for fact in statements(said)]
     return _in_block(block) + notes
+
+
+def _in_lists(content: str) -> list[Note]:
+    """The entries of a summary or of a journal that lie in a message."""
+    texts = [text for name, body in _LIST.findall(content) for text in bullets(_known_part(name, body))]
+    return [Note("", type_of_entry(text), _plain(lead_of(" ".join(text.split()))[2])) for text in texts]
+
+
+def _known_part(name: str, text: str) -> str:
+    """Of a summary only what was found out: what was asked is no answer."""
+    return (
+        "\n".join(re.findall(r"^## SUMMARY\n(.*?)(?=^## |\Z)", text, re.M | re.S)) if name != "memory_context" else text
+    )
 
 
 def _in_block(block: str) -> list[Note]:

@@ -6,20 +6,19 @@ from dataclasses import dataclass, replace
 
 from hxmem.classroom.wire import ApiError, Reply, ToolCall
 
-PURPOSES = ("side-query", "extraction", "answer")
+PURPOSES = ("side-query", "extraction", "answer", "summary", "flush", "consolidation")
+_LISTS = PURPOSES[3:]  # purposes that are answered in Markdown
 BUSY = "Service is too busy. We advise users to temporarily switch to alternative LLM API service providers."
 CROWDED = (
     "Too many requests. Your current concurrency is 26, which exceeds your concurrency limit of 25 based on your "
     "remaining balance. Please top up your balance to restore your concurrency."
 )
-TOO_LONG = (
-    "This model's maximum context length is 1048576 tokens. However, you requested 1060836 tokens (1060828 in the "
-    "messages, 8 in the completion). Please reduce the length of the messages or completion."
-)
+WINDOW = 1_048_576  # tokens, DeepSeek's context
 
 KINDS: dict[str, str] = {
     "400-model": "HTTP 400, as for a retired model name",
     "400-context": "HTTP 400, the request is longer than the context",
+    "overflow": "HTTP 400, as 400-context for a context that this very request just exceeds",
     "401": "HTTP 401, the key is wrong",
     "402": "HTTP 402, no balance",
     "429": "HTTP 429 with Retry-After: 1",
@@ -42,13 +41,15 @@ KINDS: dict[str, str] = {
     "blank": "64 spaces, finish_reason stop",
     "reasoning-only": "thinking but no text, finish_reason stop",
     "no-finish": "finish_reason is missing",
-    "prose": "sentences where JSON was asked for",
+    "prose": "sentences where JSON or a list was asked for",
     "fence": "the right answer inside a code fence",
-    "talkative": "prose with several arrays, the right one last",
-    "out-of-range": "[99]",
-    "bool": "[true]",
+    "talkative": "prose around the right answer; where an array was asked for, with several, the right one last",
+    "out-of-range": "[99]; where a text was asked for, one that is far too long",
+    "bool": "[true]; where a text was asked for, the word true",
     "bad-item": "one item that cannot be used in front of the good ones",
     "bad-arguments": "tool arguments that are one brace short; a text is cut by its last character",
+    "partial": "the first half, then [rest unchanged]",
+    "refusal": "a refusal in place of the answer",
     "nonsense": "words without sense, the same ones each time",
 }
 
@@ -58,7 +59,6 @@ _STATUS: dict[str, tuple[int, str, str]] = {
         "invalid_request_error",
         "The supported API model names are deepseek-flash, deepseek-v4-pro, but you passed deepseek-chat.",
     ),
-    "400-context": (400, "invalid_request_error", TOO_LONG),
     "401": (401, "authentication_error", "Authentication Fails, Your api key: ****0000 is invalid"),
     "402": (402, "unknown_error", "Insufficient Balance"),
     "429": (429, "rate_limit_error", CROWDED),
@@ -118,9 +118,27 @@ def _rule(text: str) -> Fault:
     return Fault(kind.strip(), purpose, int(times) if star else 0)
 
 
-def error_of(kind: str) -> ApiError | None:
-    """The error envelope of a fault that is one."""
+def error_of(kind: str, sent: int = 0, reserved: int = 0) -> ApiError | None:
+    """The error envelope of a fault that is one; `sent` and `reserved` are tokens of the request and for its answer."""
+    if kind == "400-context":
+        return too_long(WINDOW, 1_060_828, 8)
+    if kind == "overflow":
+        return too_long(max(1, sent + reserved - 1), sent, reserved)
     return ApiError(*_STATUS[kind]) if kind in _STATUS else None
+
+
+def too_long(window: int, sent: int, reserved: int) -> ApiError:
+    """The 400 for a request that exceeds the context, in the vendor's words.
+
+    >>> too_long(4096, 5000, 8).message[:84]
+    "This model's maximum context length is 4096 tokens. However, you requested 5008 toke"
+    """
+    message = (
+        f"This model's maximum context length is {window} tokens. However, you requested {sent + reserved} tokens "
+        f"({sent} in the messages, {reserved} in the completion). "
+        "Please reduce the length of the messages or completion."
+    )
+    return ApiError(400, "invalid_request_error", message)
 
 
 def spoil(kind: str, reply: Reply, purpose: str) -> Reply:
@@ -147,7 +165,7 @@ def spoil(kind: str, reply: Reply, purpose: str) -> Reply:
 
 def _texts(text: str, purpose: str) -> dict[str, str]:
     spoiled: dict[str, object] = {"name": "../../x", "type": "user", "description": "", "body": ""}
-    return {
+    spoilt = {
         "blank": " " * 64,
         "prose": "I looked at all of it and I think that the first one may fit. 我觉得第一条可能有关。",
         "fence": f"```json\n{text}\n```",
@@ -156,8 +174,29 @@ def _texts(text: str, purpose: str) -> dict[str, str]:
         "bool": "[true]",
         "bad-item": _with_item(text, spoiled if purpose == "extraction" else "0"),
         "u2028": f"{text}\u2028\u0085",
+        "partial": _partial(text),
+        "refusal": "I'm sorry, but I can't help with that request. 抱歉，我不能处理这个请求。",
         "nonsense": 'lamp ][ seven, {under: the} 雨 of \\ [[ never " 42 } moss,, 河',
     }
+    return spoilt | (_markdown(text) if purpose in _LISTS else {})
+
+
+def _markdown(text: str) -> dict[str, str]:
+    """The kinds that look different where a list or sections in Markdown were asked for."""
+    more = "\n".join(f"- Note {number}: nothing in particular, at some length." for number in range(2_000))
+    return {
+        "prose": "I read all of it. The two of you spoke about several things. 我读完了，里面谈到了好几件事。",
+        "fence": f"```markdown\n{text}\n```",
+        "talkative": f"Sure, here it is:\n\n{text}\n\nAnything else?",
+        "out-of-range": f"{text}\n{more}",
+        "bool": "true",
+        "bad-item": f"- \n{text}",
+    }
+
+
+def _partial(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join([*lines[: len(lines) // 2], "[rest unchanged]"])
 
 
 def _with_item(text: str, item: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol, cast
 
-from hxmem.classroom.faults import UnknownFault, error_of, spoil
+from hxmem.classroom.faults import WINDOW, UnknownFault, error_of, spoil, too_long
 from hxmem.classroom.rules import purpose_of, reply_to
 from hxmem.classroom.wire import (
     MAX_OUTPUT,
@@ -18,6 +18,7 @@ from hxmem.classroom.wire import (
     completion,
     parse_body,
     prompt_text,
+    request_tokens,
     thinking,
     usage,
     validate,
@@ -30,7 +31,9 @@ BALANCE = {"currency": "CNY", "total_balance": "23.50", "granted_balance": "3.50
 
 
 class Room(Protocol):
-    """What a connection needs of the classroom: its faults and its count of answers."""
+    """What a connection needs of the classroom: its context, its faults and its count of answers."""
+
+    context_window: int
 
     def pick_fault(self, purpose: str, header: str | None) -> str:
         """Count a request and say which fault it gets, "" for none."""
@@ -84,7 +87,9 @@ class Handler(BaseHTTPRequestHandler):
             raise ApiError(404, "invalid_request_error", f"There is no {path}; the classroom serves /chat/completions.")
         self._key()
         if path == "/models":
-            self._send_json(200, {"object": "list", "data": [_model(name) for name in MODELS]})
+            self._send_json(
+                200, {"object": "list", "data": [_model(name, self._room.context_window) for name in MODELS]}
+            )
         else:
             self._send_json(200, {"is_available": True, "balance_infos": [BALANCE]})
 
@@ -106,7 +111,13 @@ class Handler(BaseHTTPRequestHandler):
         except UnknownFault as error:
             raise ApiError(400, "invalid_request_error", str(error)) from error
         if not self._fails(fault, body):
+            self._measure(body)
             self._answer(key, body, purpose, fault)
+
+    def _measure(self, body: dict[str, Any]) -> None:
+        sent, reserved, window = request_tokens(body), body.get("max_tokens") or 0, self._room.context_window
+        if window and sent + reserved > window:
+            raise too_long(window, sent, reserved)
 
     def _key(self) -> str:
         scheme, _, key = (self.headers.get("Authorization") or "").partition(" ")
@@ -123,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _fails(self, fault: str, body: dict[str, Any]) -> bool:
         """Do a fault that leaves no answer; whether it was one."""
-        error = error_of(fault)
+        error = error_of(fault, request_tokens(body), body.get("max_tokens") or 0)
         if error:
             form = "application/octet-stream" if fault == "octet-stream" else "application/json"
             self._send_error(error, form)
@@ -218,6 +229,6 @@ def _bytes(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
-def _model(name: str) -> dict[str, Any]:
-    limits = {"context_window": 1_048_576, "max_output_tokens": MAX_OUTPUT}
+def _model(name: str, window: int) -> dict[str, Any]:
+    limits = {"context_window": window or WINDOW, "max_output_tokens": min(MAX_OUTPUT, window or WINDOW)}
     return {"id": name, "object": "model", "owned_by": "deepseek"} | limits

@@ -20,10 +20,13 @@ class Classroom:
     """The server as a context manager.
 
     A key that holds "wrong" or "invalid" gets 401, one that holds "empty" gets 402; any other `sk-` key is good.
+    `context_window`: a request with more tokens, by the estimate of `usage` and with its `max_tokens`, gets the
+    vendor's 400; 0 is no limit.
     """
 
-    def __init__(self, port: int = 0, faults: Faults | str | None = None) -> None:
+    def __init__(self, port: int = 0, faults: Faults | str | None = None, context_window: int = 0) -> None:
         self.key = KEY
+        self.context_window = context_window  # may be set while the server runs
         self._port = port
         self._lock = threading.Lock()
         self._requests: Counter[str] = Counter()

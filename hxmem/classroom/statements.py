@@ -18,13 +18,15 @@ _SENTENCE = re.compile(
 class Statement:
     """One fact to keep.
 
-    `text` has no cue word such as 以后, `full` is the sentence; `changed`: it says that something was different before.
+    `text` has no cue word such as 以后, `full` is the sentence; `changed`: it says that something was different before;
+    `asked`: the user asked in so many words to remember it.
     """
 
     text: str
     full: str
     type: str
     changed: bool = False
+    asked: bool = False
 
 
 def sentences(text: str) -> list[str]:
@@ -89,7 +91,7 @@ def _made(text: str, cue: bool, alone: bool) -> list[Statement]:
         full = lasting if pattern("lasting").search(lasting) else ""
     kind = type_of(full, cue, alone) if full else ""
     short = pattern("lasting_start").sub("", full) or full
-    return [Statement(short, full, kind, bool(pattern("changed").search(text)))] if kind else []
+    return [Statement(short, full, kind, bool(pattern("changed").search(text)), cue)] if kind else []
 
 
 def _opened(sentence: str) -> str:

@@ -114,11 +114,12 @@ def rarity(texts: Iterable[str]) -> dict[str, float]:
     return {unit: log(1 + total / count) / log(1 + total) for unit, count in counts.items()}
 
 
-def marks(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def marks(text: str) -> tuple[str, ...]:
     """The words and Han characters that carry the meaning, in order, each once.
 
     >>> marks("The deploy branch is main")
-    ['deploy', 'branch', 'main']
+    ('deploy', 'branch', 'main')
     """
     found: dict[str, None] = {}
     for token in tokens(text):
@@ -126,4 +127,4 @@ def marks(text: str) -> list[str]:
             found |= dict.fromkeys(c for c in token if c not in _EMPTY_HAN)
         elif token not in word_list("-empty"):
             found[stem(token)] = None
-    return list(found)
+    return tuple(found)

@@ -155,6 +155,11 @@ def prompt_text(body: dict[str, Any]) -> str:
     return "\n".join(json.dumps(part, ensure_ascii=False) for part in parts)
 
 
+def request_tokens(body: dict[str, Any]) -> int:
+    """The estimated tokens of a request, as `usage` counts them."""
+    return estimate_tokens(prompt_text(body))
+
+
 def common_prefix(first: str, second: str) -> str:
     """The beginning that two texts share.
 

@@ -12,7 +12,7 @@ from hxmem.drawer.detail import DEFAULT_TYPE, MEMORY_TYPES, Memory, Problem, Sto
 from hxmem.drawer.folder import MAX_FILE_BYTES, Folder, folded, same
 from hxmem.drawer.index import INDEX_FILE, foreign_lines, within_budget
 from hxmem.drawer.keywords import Hit, Keywords
-from hxmem.files import FileProblem, inside, lock, read_text, safe_name, write_atomic
+from hxmem.files import FileProblem, inside, lock, read_text, safe_name, state_folder, write_atomic
 from hxmem.text import cut_middle, whole
 
 MAX_QUERY = 10_000  # characters of a question that are searched for, start and end
@@ -154,10 +154,9 @@ class MemoryStore:
     def _writing(self) -> Iterator[None]:
         """The folder made, locked and looked at; what the disk refuses becomes one sentence."""
         try:
+            if self.folder.parent.name == ".harnessx":
+                state_folder(self.folder.parent.parent, self.folder.name)
             self.folder.mkdir(parents=True, exist_ok=True)
-            ignore = self.folder.parent / ".gitignore"
-            if self.folder.parent.name == ".harnessx" and not ignore.exists():
-                write_atomic(ignore, "*\n")  # local state: ignored without touching the user's own .gitignore
             with lock(self.folder / ".lock"):
                 if len(self._folder.files) <= TRUST_FOLDER_ABOVE or self._seen != self._folder.fingerprint():
                     self._folder.look()

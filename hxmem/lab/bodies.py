@@ -15,18 +15,24 @@ from hxmem.lab.parts import all_in_words, body_tokens, calls, content, parts, to
 _IN_HEAD = frozenset({"model", "messages", "tools", "thinking", "stream", "stream_options"})
 
 
-def show_body(exchange: Exchange, raw: bool = False) -> View:
-    """One request as it was sent, its parts set off, and what came back; `raw` shows the body as JSON, whole."""
+def show_body(exchange: Exchange, raw: bool = False, limit: int = 40) -> View:
+    """One request as it was sent, its parts set off, and what came back; `raw` shows the body as JSON, whole.
+
+    Of a long conversation the first messages and the newest are shown, `limit` in all.
+    """
     head = Line((f"{exchange.method} {path_of(exchange)}", *_facts(exchange)))
     if raw:
         text = json.dumps(exchange.body, ensure_ascii=False, indent=2)
         return below(render(head), View(text, pre(text)))
     names, alone = tool_names(exchange.body), len(exchange.messages) == 1
     tools = [Line(("tools", ", ".join(names)))] if names else []
-    boxes = [
+    boxes: list[Box | Line] = [
         Box(str(message.get("role")), parts(message, alone), words if message.get("role") == "tool" else "")
         for message, words in zip(exchange.messages, all_in_words(exchange.messages), strict=True)
     ]
+    if (hidden := len(boxes) - max(limit, 1)) > 0:
+        first = limit // 4
+        boxes[first : first + hidden] = [Line((f"… {count(hidden, 'more message')}",))]
     return render(head, *tools, *boxes, Box("", answer_rows(exchange)))
 
 

@@ -55,8 +55,7 @@ def wrap(text: str, columns: int) -> list[str]:
     """The text in lines of so many columns, broken at spaces and between Chinese characters where there are any."""
     lines: list[str] = []
     for line in text.split("\n"):
-        while width(line) > columns:
-            end = _fitting(line, columns)
+        while (end := _fitting(line, columns)) < len(line):
             end = next((place for place in range(end, end // 2, -1) if _may_break(line, place)), end)
             lines.append(line[:end].rstrip(" "))
             line = line[end:].lstrip(" ")

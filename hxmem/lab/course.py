@@ -15,6 +15,7 @@ from hxmem.agent import Agent, AgentResult
 from hxmem.chat import ChatClient
 from hxmem.drawer.store import MemoryStore
 from hxmem.files import FileProblem
+from hxmem.plugins import Plugin
 
 
 def data_folder() -> Path:
@@ -53,6 +54,10 @@ class Lesson:
     def agent(self) -> Agent:
         """A new agent in the lesson's folder: what it knows, it reads."""
         return Agent(self.client, self.root, lang=self.lang)
+
+    def agent_with(self, *plugins: Plugin, **options: Any) -> Agent:
+        """A new agent in the lesson's folder with these memory designs in place of the drawer."""
+        return Agent(self.client, self.root, plugins, lang=self.lang, **options)
 
     @property
     def story(self) -> dict[str, str]:

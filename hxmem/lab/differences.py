@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from hxmem.exchanges import Exchange
@@ -13,6 +13,9 @@ from hxmem.lab.parts import Body, body_tokens, calls, content, messages_of, tool
 from hxmem.text import estimate_tokens
 
 _MAX_LINES, _MAX_CHARACTERS = 14, 400  # of a run of changed lines, and of one line
+_MAX_MESSAGES = 6  # messages in a row that are named one by one
+
+Said = tuple[str, str]  # role and text of a message
 
 
 def diff_bodies(before: Exchange | Body, after: Exchange | Body) -> View:
@@ -30,23 +33,42 @@ def _messages(old: Body, new: Body) -> Iterator[Box]:
     """The messages of both bodies, equal ones matched; what stands between is compared pair by pair."""
     first, second = ([(str(m.get("role")), _said(m)) for m in messages_of(body)] for body in (old, new))
     for kind, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
-        for step in range(max(b - a, d - c)):
-            was = first[a + step] if a + step < b else None
-            now = second[c + step] if c + step < d else None
-            if now and kind == "equal":
-                yield _box(c + step, now[0], f"same ({count(len(now[1]), 'character')})")
-            elif was and now and was[0] == now[0]:
-                more = estimate_tokens(now[1]) - estimate_tokens(was[1])
-                yield _box(c + step, now[0], f"changed ({more:+,} tokens)", *_lines(was[1], now[1]))
-            else:
-                if was:
-                    yield _box(
-                        a + step, was[0], f"- only before (-{estimate_tokens(was[1]):,} tokens)", *_lines(was[1], "")
-                    )
-                if now:
-                    yield _box(
-                        c + step, now[0], f"+ only after (+{estimate_tokens(now[1]):,} tokens)", *_lines("", now[1])
-                    )
+        if kind == "equal" and d - c > _MAX_MESSAGES:
+            yield _run(c, second[c:d], "{} the same")
+        elif abs((b - a) - (d - c)) > _MAX_MESSAGES:  # many came or went at once: no pairs
+            yield from [_run(a, first[a:b], "- {} only before")] if b > a else []
+            yield from [_run(c, second[c:d], "+ {} only after")] if d - c > _MAX_MESSAGES else []
+            if d - c <= _MAX_MESSAGES:
+                yield from (_one(c + step, None, now) for step, now in enumerate(second[c:d]))
+        else:
+            for step in range(max(b - a, d - c)):
+                was = first[a + step] if a + step < b else None
+                now = second[c + step] if c + step < d else None
+                if was and now and (kind == "equal" or was[0] == now[0]):
+                    yield _one(c + step, was, now)
+                else:
+                    yield from [_one(a + step, was, None)] if was else []
+                    yield from [_one(c + step, None, now)] if now else []
+
+
+def _run(place: int, said: Sequence[Said], words: str) -> Box:
+    """Many messages in one line."""
+    size, tokens = count(len(said), "message"), estimate_tokens("\n".join(text for _, text in said))
+    name = f"messages[{place}]" if len(said) == 1 else f"messages[{place}-{place + len(said) - 1}]"
+    return Box(pad(name, 21), (), f"{words.format(size)} (~{tokens:,} tokens)", frame=False)
+
+
+def _one(place: int, was: Said | None, now: Said | None) -> Box:
+    """One message, or a pair of them."""
+    if was and now:
+        if was == now:
+            return _box(place, now[0], f"same ({count(len(now[1]), 'character')})")
+        more = estimate_tokens(now[1]) - estimate_tokens(was[1])
+        return _box(place, now[0], f"changed ({more:+,} tokens)", *_lines(was[1], now[1]))
+    if was:
+        return _box(place, was[0], f"- only before (-{estimate_tokens(was[1]):,} tokens)", *_lines(was[1], ""))
+    role, text = now or ("", "")
+    return _box(place, role, f"+ only after (+{estimate_tokens(text):,} tokens)", *_lines("", text))
 
 
 def _box(place: int, role: str, words: str, *rows: Row) -> Box:

@@ -17,7 +17,8 @@ from hxmem.files import FileProblem, inside, read_text
 from hxmem.lab.bodies import answer_of
 from hxmem.lab.columns import count, cut, plain
 from hxmem.lab.page import Beside, Box, Grid, Line, Row, View, render
-from hxmem.lab.parts import Note, all_in_words, body_tokens, notes_on
+from hxmem.lab.parts import all_in_words, body_tokens, notes_on
+from hxmem.lab.sections import Note
 
 
 def desk_and_drawer(result: AgentResult, store: MemoryStore | None = None, limit: int = 14) -> View:

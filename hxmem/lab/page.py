@@ -11,6 +11,7 @@ from hxmem.lab.markup import FAINT, SHADE, code, div, entries, escape, fold, mar
 
 WIDTH = 100  # columns of the text form: a terminal, GitHub and a notebook all show as many
 _LEFT = 39  # columns of the left one of two grids
+_LABEL = 40  # columns of a label at most
 
 _BOX = f"border:1px {FAINT};border-radius:6px;padding:8px 12px;margin:0 0 8px;box-sizing:border-box"
 _NUMBER = "text-align:right;font-variant-numeric:tabular-nums;"
@@ -119,11 +120,12 @@ def _box_lines(box: Box) -> list[str]:
     title = plain("   ".join(filter(None, (box.title, box.words))))
     framed = box.frame and box.title
     edge = "│ " if framed else "    " if title else ""
-    column = max((width(row.label) + 2 for row in box.rows if row.label), default=0)
+    labels = [cut(plain(row.label), _LABEL) for row in box.rows]
+    column = max((width(label) + 2 for label in labels if label), default=0)
+    title = cut(title, WIDTH - 4)
     lines = [f"┌ {title} " + "─" * (77 - width(title))] if framed else [title] if title else []
-    for row in box.rows:
-        space = 0 if row.kind == "fold" and not row.label else column
-        label = plain(row.label)
+    for row, label in zip(box.rows, labels, strict=True):
+        space = 0 if row.kind == "fold" and not label else column
         for text in _row_lines(row, WIDTH - space - len(edge)):
             lines.append(f"{edge}{pad(label, space)}{text}")
             label = ""

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from hxmem.desk.summary import CONVERSATION_LABEL, EARLIER_LABEL
+from hxmem.desk.truncation import ARGUMENT_MARK
 from hxmem.drawer.prompts import CATALOG_LABEL, DIALOGUE_LABEL, EXISTING_LABEL, INDEX_LABEL
-from hxmem.lab.columns import count
+from hxmem.journal.checking import FRESH_LABEL, MEMORY_LABEL, MESSAGES_LABEL, PRESENT_LABEL
+from hxmem.lab import sections
+from hxmem.lab.columns import count, cut, plain
 from hxmem.lab.page import Row
-from hxmem.plugins import TASK_LABEL
+from hxmem.lab.sections import Note, notes_in
+from hxmem.plugins import is_summary
 from hxmem.text import estimate_tokens
 
 Body = Mapping[str, Any]
-OPEN, CLOSE = "<relevant_memories>", "</relevant_memories>"
+_NAME = 40  # columns of a tool's name, which a model may have made up
 
-_BLOCK = re.compile(rf"(?ms){OPEN}\n(.*?)\n{CLOSE}$")
-_QUOTED = r"(\"[^\"]*\"|'[^']*')"
-_NOTE = re.compile(rf"(?ms)^<memory name={_QUOTED} type={_QUOTED} source={_QUOTED}>\n(.*?)\n</memory>$")
-
-
-@dataclass(frozen=True)
-class Note:
-    """One memory as it lies on the desk; `sent` is its text with tags, word for word."""
-
-    name: str
-    type: str
-    source: str
-    sent: str
+_PLACEHOLDER = re.compile(r"\[(cleared: )?(.+?) returned ([\d,]+) characters(?:; entry|, too many for the desk)")
+_TURN = re.compile(r"(?m)^\[(?:USER|ASSISTANT|TOOL|CALL [^\]\n]*)\]: ")
 
 
 def messages_of(body: Body) -> list[dict[str, Any]]:
@@ -63,17 +55,6 @@ def calls(message: Body) -> list[tuple[str, str]]:
     return [(str(function.get("name", "?")), str(function.get("arguments", ""))) for function in functions]
 
 
-def notes_in(text: str) -> list[Note]:
-    """The memories in the block of a message, in their order."""
-    block = _BLOCK.match(text)
-    found = _NOTE.finditer(block[1]) if block else ()
-    return [Note(_value(note[1]), _value(note[2]), _value(note[3]), note[0]) for note in found]
-
-
-def _value(quoted: str) -> str:
-    return html.unescape(quoted[1:-1])
-
-
 def notes_on(body: Body) -> list[Note]:
     """The memories in the user messages of a body; of one that was laid there twice the newest."""
     texts = [content(message) for message in messages_of(body) if message.get("role") == "user"]
@@ -84,76 +65,88 @@ def parts(message: Body, alone: bool = False) -> list[Row]:
     """The parts of a message in order; `alone` says that it is the only one, as in a side-query or an extraction."""
     text, found = content(message), [Row("thinking:", str(message.get("reasoning_content") or ""))]
     if message.get("role") == "system":
-        found += _system(text)
+        found += sections.system(text)
     elif message.get("role") == "user":
-        found += _block(text) or (_labelled(text) if alone else []) or [Row("", text)]
+        asked = sections.labelled(text) if alone else []
+        found += sections.recalled(text) or sections.summarised(text) or asked or [Row("", text)]
     else:
         found.append(Row("", text))
     found += [Row(f"calls {name}", arguments) for name, arguments in calls(message)]
-    return [part for part in found if part.text or part.label == CLOSE] or [Row("", "(no text)")]
-
-
-def _system(text: str) -> list[Row]:
-    rules, label, index = f"\n{text}".rpartition(f"\n{INDEX_LABEL}")
-    if not label:
-        return [Row("", text, "fold", "rules")]
-    lines = index.strip().split("\n")
-    end = next((n for n in range(len(lines), 0, -1) if lines[n - 1].startswith(("- [", "(empty)"))), len(lines))
-    while end < len(lines) and lines[end].startswith("("):
-        end += 1  # the line that says how many entries were left out
-    listed = Row(INDEX_LABEL, "\n".join(lines[:end]), "list")
-    return [Row("", rules.strip(), "fold", "rules"), listed, Row("", "\n".join(lines[end:]), "fold", "rule")]
-
-
-def _block(text: str) -> list[Row]:
-    block = _BLOCK.match(text)
-    if not block:
-        return []
-    rest = text[block.end() :].strip("\n")
-    label = TASK_LABEL if rest.startswith(f"{TASK_LABEL}\n") else ""
-    first = _NOTE.search(block[1])
-    intro = block[1][: first.start()] if first else block[1]
-    notes = [Row("<memory>", "\n".join(n.sent.split("\n")[1:-1]), title=f"{n.name} ({n.type})") for n in notes_in(text)]
-    start = Row(OPEN, intro.strip() or " ", "fold", "what these are")
-    return [start, *notes, Row(CLOSE, "", "list"), Row(label, rest.removeprefix(label).strip("\n"))]
-
-
-def _labelled(text: str) -> list[Row]:
-    """The parts of a side-query or an extraction; [] when it is neither."""
-    for first, second in ((TASK_LABEL, CATALOG_LABEL), (EXISTING_LABEL, DIALOGUE_LABEL)):
-        instruction, found, rest = f"\n\n{text}".partition(f"\n\n{first}\n")
-        # One side of the pair is lines that hxmem made, the other a person's words, which may hold our labels.
-        cut = rest.rpartition if second == CATALOG_LABEL else rest.partition
-        above, also, below = cut(f"\n\n{second}\n")
-        if found and also:
-            kinds = ("prose", "list") if second == CATALOG_LABEL else ("list", "list")
-            start = Row("", instruction.strip("\n"), "fold", "instruction")
-            return [start, Row(first, above, kinds[0]), Row(second, below, kinds[1])]
-    return []
+    return [part for part in found if part.text or part.label == sections.CLOSE] or [Row("", "(no text)")]
 
 
 def in_words(message: Body, alone: bool, tools: Mapping[str, str]) -> str:
     """What a message is, in a few words; `tools` are the names of the tools by the ids of their calls."""
-    role, found = message.get("role"), {part.label: part.text for part in parts(message, alone)}
-    if role == "system":
-        index = found.get(INDEX_LABEL, "")
-        lines = sum(line.startswith("- [") for line in index.split("\n"))
-        size = f"index ({count(lines, 'line')})" if lines else "empty index"
-        return f"rules + {size}" if index else "rules"
+    role = message.get("role")
     if role == "tool":
-        size = count(len(content(message)), "character")
-        return f"result of {tools.get(str(message.get('tool_call_id')), 'a tool')} ({size})"
+        return _result(content(message), tools.get(str(message.get("tool_call_id")), "a tool"))
     if role == "assistant":
-        asked = ", ".join(name for name, _ in calls(message))
-        return f"asks for {asked}" if asked else "an earlier answer"
+        asked = ", ".join(_name(name) for name, _ in calls(message))
+        short = " (arguments shortened)" if any(ARGUMENT_MARK in arguments for _, arguments in calls(message)) else ""
+        return f"asks for {asked}{short}" if asked else "an earlier answer"
+    found = {part.label: part.text for part in parts(message, alone)}
+    if role == "system":
+        return _system(found)
+    if is_summary(dict(message)):
+        written = any(label.startswith("## ") for label in found)
+        return "summary of earlier messages" if written else "note in place of earlier messages"
+    return _asked(found) or _task(content(message))
+
+
+def _result(text: str, tool: str) -> str:
+    if not (short := _PLACEHOLDER.match(text)):
+        return f"result of {_name(tool)} ({count(len(text), 'character')})"
+    place = "in the archive" if short[1] else "in a file"
+    return f"result of {_name(short[2])} (placeholder, {short[3]} characters {place})"
+
+
+def _name(tool: str) -> str:
+    return cut(plain(tool), _NAME)
+
+
+def _system(found: Mapping[str, str]) -> str:
+    words = ["rules"]
+    for tag, name in ((sections.AGENTS, "AGENTS.md"), (sections.MEMORY, "long-term memory")):
+        if text := found.get(tag, "").strip():
+            words.append(f"{name} ({count(_lines(text), 'line')})")
+    if index := found.get(INDEX_LABEL, ""):
+        lines = sum(line.startswith("- [") for line in index.split("\n"))
+        words.append(f"index ({count(lines, 'line')})" if lines else "empty index")
+    return " + ".join(words)
+
+
+def _asked(found: Mapping[str, str]) -> str:
+    """A request with labelled parts in words; "" for any other."""
     if CATALOG_LABEL in found:
         return f"your question + catalog ({count(_lines(found[CATALOG_LABEL]), 'line')})"
     if DIALOGUE_LABEL in found:
         turns = sum(line.startswith(("user: ", "assistant: ")) for line in found[DIALOGUE_LABEL].split("\n"))
-        existing = found[EXISTING_LABEL]
-        known = "no memories yet" if existing == "(none)" else f"existing memories ({count(_lines(existing), 'line')})"
+        known = _known(found[EXISTING_LABEL], "existing memories", "no memories yet")
         return f"{known} + dialogue ({count(turns, 'turn')})"
-    notes = len(notes_in(content(message)))
+    if CONVERSATION_LABEL in found:
+        known = _known(found[EARLIER_LABEL], "earlier summary", "no earlier summary")
+        return f"{known} + conversation ({_turns(found[CONVERSATION_LABEL])})"
+    if MESSAGES_LABEL in found:
+        known = _known(found[MEMORY_LABEL], "long-term memory", "no long-term memory yet")
+        today = next(text for label, text in found.items() if label.startswith(sections.TODAY))
+        log = _known(today, "today's log", "no log of today yet")
+        return f"{known} + {log} + new messages ({_turns(found[MESSAGES_LABEL])})"
+    if FRESH_LABEL in found:
+        known = _known(found[PRESENT_LABEL], "present memory", "no memory yet")
+        return f"{known} + fresh logs ({count(found[FRESH_LABEL].count('### '), 'day')})"
+    return ""
+
+
+def _known(text: str, name: str, otherwise: str) -> str:
+    return otherwise if text.strip() in ("", sections.NONE) else f"{name} ({count(_lines(text), 'line')})"
+
+
+def _turns(transcript: str) -> str:
+    return count(len(_TURN.findall(transcript)), "turn")
+
+
+def _task(text: str) -> str:
+    notes = len(notes_in(text))
     return f"{count(notes, 'note')}, then your question" if notes else "your question"
 
 
@@ -165,4 +158,4 @@ def all_in_words(messages: Sequence[Body]) -> list[str]:
 
 
 def _lines(text: str) -> int:
-    return len(text.split("\n")) if text else 0
+    return len(text.strip().split("\n")) if text.strip() else 0

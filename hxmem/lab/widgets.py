@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from hxmem.exchanges import Exchange, curl
+from hxmem.exchanges import Exchange
 from hxmem.lab.bodies import answer_of, path_of, show_body
 from hxmem.lab.differences import diff_bodies
 from hxmem.lab.markup import pre
 from hxmem.lab.page import Grid, Line, View, below, render
 from hxmem.lab.views import timeline
+from hxmem.wirefiles import curl
 
 _SHOWN = ("accept", "authorization", "content-type", "retry-after", "user-agent")  # others hold hosts, clocks and ids
 

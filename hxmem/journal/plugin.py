@@ -1,0 +1,161 @@
+"""The journal in an agent: MEMORY.md in the system text, tools to search, a flush and maintenance behind the answer."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from hxmem.journal.flush import Flush, flush
+from hxmem.journal.folder import JournalFolder
+from hxmem.journal.injection import BUDGET, context
+from hxmem.journal.maintenance import EVERY, GAP, LOG_DAYS, SESSION_DAYS, Maintained, maintain, since_last
+from hxmem.journal.reading import tools as reading_tools
+from hxmem.journal.search import Search
+from hxmem.plugins import Ask, Plugin, Section, Session, Tool
+from hxmem.sessions import Clock, SessionLog, now
+
+
+class Journal(Plugin):
+    """A daily log and a long-term memory in `<root>/.harnessx/journal`.
+
+    At Stop and before a compaction the model is asked what is new (`flush`: "always", "never", or the seconds between
+    two flushes; what is not flushed yet is part of the next one). Maintenance follows a flush after `gap`, and runs
+    each `every` in any case. All this happens in the background, unless `background` is False; `wait` and `close`
+    wait for it, and so does Python when it exits. `ask` is a model for this work alone.
+    """
+
+    name = "journal"
+
+    def __init__(
+        self,
+        *,
+        flush: str | float = "always",
+        inject: bool = True,
+        tools: bool = True,
+        save_tool: bool = False,
+        maintenance: bool = True,
+        background: bool = True,
+        ask: Ask | None = None,
+        budget: int = BUDGET,
+        max_tokens: int = 4_000,
+        every: timedelta = EVERY,
+        gap: timedelta = GAP,
+        log_days: int = LOG_DAYS,
+        session_days: int = SESSION_DAYS,
+        clock: Clock = now,
+    ) -> None:
+        if isinstance(flush, str) and flush not in ("always", "never"):
+            raise ValueError('flush is "always", "never", or the least number of seconds between two flushes')
+        self.flush, self.inject, self.tools_on, self.save_tool = flush, inject, tools, save_tool
+        self.maintenance, self.background, self.ask = maintenance, background, ask
+        self.budget, self.max_tokens, self.every, self.gap = budget, max_tokens, every, gap
+        self.log_days, self.session_days, self.clock = log_days, session_days, clock
+        self.flushes: list[Flush] = []
+        self.passes: list[Maintained] = []
+        self._searches = dict[Path, Search]()
+        self._flushed = dict[str, datetime]()
+        self._pool: ThreadPoolExecutor | None = None
+        self._jobs: list[Future[None]] = []
+
+    def search(self, root: Path) -> Search:
+        """The search over a project's journal."""
+        return self._searches.setdefault(root, Search(JournalFolder(root)))
+
+    def sections(self, session: Session) -> Iterable[Section]:
+        """How to use the journal, and what MEMORY.md holds."""
+        if self.inject:
+            yield Section(80, context(JournalFolder(session.root), session.lang, self.budget))
+
+    def tools(self, session: Session) -> Iterable[Tool]:
+        """The tools to search and read, and the one to save if it is wanted."""
+        if self.tools_on:
+            yield from reading_tools(self.search(session.root), save=self.save_tool, clock=self.clock)
+
+    def session_start(self, session: Session) -> None:
+        """Maintain what is long overdue."""
+        self._maintain(session, self.every)
+
+    def pre_compact(self, session: Session, messages: list[dict[str, object]]) -> None:
+        """Flush what leaves the desk; the archive has its words, so nothing waits for the model."""
+        self._flush(session)
+
+    def stop(self, session: Session) -> None:
+        """Flush what is new, and maintain if the last time is a while ago."""
+        self._flush(session)
+        self._maintain(session, self.gap)
+
+    def wait(self) -> None:
+        """Wait until the work in the background is done."""
+        wait(self._jobs)
+        self._jobs = [job for job in self._jobs if not job.done()]
+
+    def close(self) -> None:
+        """Finish the work in the background, and its thread."""
+        self.wait()
+        if self._pool:
+            self._pool.shutdown()
+            self._pool = None
+
+    def _flush(self, session: Session) -> None:
+        log, time = SessionLog.of(session, self.clock), self.clock()
+        log.append(session)
+        last = self._flushed.get(session.id)
+        due = last is None or (not isinstance(self.flush, str) and (time - last).total_seconds() >= self.flush)
+        if self.flush == "always" or (self.flush != "never" and due):
+            self._flushed[session.id] = time
+            self._do("flush", session, lambda: self._flush_now(session, log))
+
+    def _flush_now(self, session: Session, log: SessionLog) -> None:
+        """Flush what the archive holds behind the last entry that was flushed."""
+        folder = JournalFolder(session.root)
+        entries = [entry for entry in log.entries() if entry.kind == "message"]
+        mark = folder.state().flushed.get(log.id)
+        start = next((n for n in range(len(entries), 0, -1) if entries[n - 1].id == mark), 0)
+        new = entries[start:]
+        if not new:
+            return
+        ask = self.ask or session.asker("flush")
+        done = flush([entry.message for entry in new], folder, ask, self.clock(), session.lang, log.id)
+        self.flushes.append(done)
+        if done.written and done.path:
+            session.notify(f"[JOURNAL] {len(done.written)} new in {done.path.relative_to(folder.path).as_posix()}")
+        if done.reason:
+            session.notify(f"[JOURNAL] flush {'failed' if done.failed else 'done'}: {done.reason}")
+        if not done.failed:
+            with folder.locked():
+                state = folder.state()
+                folder.write_state(replace(state, flushed={**state.flushed, log.id: new[-1].id}))
+        self.search(session.root).refresh()
+
+    def _maintain(self, session: Session, gap: timedelta) -> None:
+        if self.maintenance:
+            self._do("maintenance", session, lambda: self._maintain_now(session, gap))
+
+    def _maintain_now(self, session: Session, gap: timedelta) -> None:
+        folder, time = JournalFolder(session.root), self.clock()
+        if not folder.path.exists() or since_last(folder.state(), time) < gap:
+            return
+        ask = self.ask or session.asker("consolidation")
+        days = {"log_days": self.log_days, "session_days": self.session_days}
+        done = maintain(folder, ask, time, session.lang, max_tokens=self.max_tokens, **days)
+        self.passes.append(done)
+        if done.consolidation and done.consolidation.status == "written":
+            session.notify(f"[JOURNAL] MEMORY.md made new from {', '.join(done.consolidation.logs)}")
+        for problem in done.problems:
+            session.notify(f"[JOURNAL] {problem}")
+
+    def _do(self, what: str, session: Session, run: Callable[[], None]) -> None:
+        """Run in the background, one thing after the other; a failure is a line and leaves everything as it was."""
+
+        def guarded() -> None:
+            try:
+                run()
+            except Exception as error:
+                session.notify(f"[JOURNAL] {what} failed: {error or type(error).__name__}")
+
+        if not self.background:
+            return guarded()
+        self._pool = self._pool or ThreadPoolExecutor(1, thread_name_prefix="hxmem-journal")
+        self._jobs = [*(job for job in self._jobs if not job.done()), self._pool.submit(guarded)]
+        return None

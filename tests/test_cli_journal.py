@@ -1,0 +1,98 @@
+"""`hx agent --session`, `--plugins` and `hx journal`, as a person uses them: in processes, with one sentence a trouble."""
+
+import json
+
+import pytest
+from test_cli import hx
+
+from hxmem.cli import main
+from hxmem.sessions import archives
+
+PLUGINS = ("--plugins", "drawer,desk,journal", "--lang", "en")
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """A project whose journal holds two facts, told in two processes."""
+    for said in ("Remember that we use uv for packages.", "记住：数据库迁移用 alembic。"):
+        assert hx("agent", said, *PLUGINS, cwd=tmp_path).returncode == 0
+    return tmp_path
+
+
+def test_a_session_goes_on_in_the_next_process(tmp_path):
+    hx("agent", "My number is 4711.", "--session", "trip", "--lang", "en", cwd=tmp_path)
+    hx("agent", "And my colour is red.", "--session", "trip", "--lang", "en", "--wire", "two.jsonl", cwd=tmp_path)
+    wire = [json.loads(line) for line in (tmp_path / "two.jsonl").read_text("utf-8").splitlines()]
+    body = next(line["request"]["body"] for line in wire if line["purpose"] == "answer")
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
+    assert "4711" in body["messages"][1]["content"]
+    assert [path.name for path in archives(tmp_path)] == ["trip.log.jsonl"]
+    assert len(archives(tmp_path)[0].read_text("utf-8").splitlines()) == 4
+
+
+def test_without_a_session_nothing_of_the_conversation_is_kept(tmp_path):
+    hx("agent", "My number is 4711.", cwd=tmp_path)
+    assert archives(tmp_path) == []
+
+
+def test_an_unknown_plugin_is_one_sentence(tmp_path):
+    done = hx("agent", "Hello", "--plugins", "drawer,diary", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "hx: there is no plugin diary: use drawer, desk, journal, with commas between them.\n",
+    )
+
+
+def test_the_log_and_the_memory_are_searched_in_two_languages(journal):
+    for query, word in (("数据库", "alembic"), ("packages", "uv"), ("迁移", "alembic")):
+        found = hx("journal", "search", query, cwd=journal)
+        assert found.returncode == 0
+        assert word in found.stdout
+        assert "#" in found.stdout.split(":")[0]
+    assert json.loads(hx("journal", "search", "uv", "--json", cwd=journal).stdout)[0]["path"]
+    assert "4711" not in hx("journal", "search", "4711", cwd=journal).stdout
+    assert hx("journal", "search", "4711", cwd=journal).stderr == "Nothing found.\n"
+
+
+def test_conversations_are_searched_apart(journal):
+    found = hx("journal", "search", "--sessions", "alembic", cwd=journal)
+    assert "alembic" in found.stdout
+
+
+def test_consolidate_says_what_it_did_and_then_that_nothing_is_new(journal):
+    (journal / ".harnessx/journal/MEMORY.md").unlink()
+    first = hx("journal", "consolidate", "--lang", "en", cwd=journal)
+    assert first.stdout.startswith("MEMORY.md was made new from ")
+    memory = (journal / ".harnessx/journal/MEMORY.md").read_text("utf-8")
+    assert "uv" in memory
+    assert "alembic" in memory
+    assert hx("journal", "consolidate", cwd=journal).stdout.startswith("Nothing new")
+
+
+def test_a_refused_consolidation_is_one_sentence_and_changes_nothing(journal):
+    from hxmem.classroom import Classroom, Faults
+
+    before = (journal / ".harnessx/journal/MEMORY.md").read_bytes()
+    hx("agent", "Remember that we deploy on Fridays.", *PLUGINS, cwd=journal)
+    with Classroom(0, Faults.parse("consolidation=refusal")) as room:
+        env = {"DEEPSEEK_BASE_URL": room.url, "DEEPSEEK_API_KEY": room.key}
+        done = hx("journal", "consolidate", cwd=journal, **env)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("hx: MEMORY.md stays as it was (refused): ")
+    assert (journal / ".harnessx/journal/MEMORY.md").read_bytes() == before
+
+
+def test_maintain_and_status_for_people_and_for_programs(journal):
+    assert hx("journal", "maintain", cwd=journal).stdout.splitlines()[0].startswith("consolidation: ")
+    facts = json.loads(hx("journal", "status", "--json", cwd=journal).stdout)
+    assert facts["logs"] == 1
+    assert facts["entries in MEMORY.md"] == 2
+    assert facts["logs with something new"] == 0
+    assert "entries in MEMORY.md" in hx("journal", "status", cwd=journal).stdout
+
+
+def test_an_empty_project_has_an_empty_journal_and_no_new_folder(tmp_path, capsys):
+    assert main(["journal", "status", "--root", str(tmp_path)]) == 0
+    assert main(["journal", "search", "uv", "--root", str(tmp_path)]) == 0
+    assert "Nothing found." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
