@@ -178,7 +178,14 @@ def test_portions_keep_the_order_and_lose_nothing():
 
 @pytest.mark.parametrize(
     "text",
-    ["Written in C++ and Rust.", "Python 3. We need it.", "1. May is a holiday.", "价格是 12、13 元", "a • b", "x - y * z"],
+    [
+        "Written in C++ and Rust.",
+        "Python 3. We need it.",
+        "1. May is a holiday.",
+        "价格是 12、13 元",
+        "a • b",
+        "x - y * z",
+    ],
 )
 def test_a_sign_within_a_bullet_stays(text):
     assert bullet(text) == bullet(f"- {text}") == bullet(f"* {text}") == f"- {text}\n"

@@ -7,9 +7,9 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hxmem.journal.consolidation import consolidate
 
 from hxmem.journal import maintenance
+from hxmem.journal.consolidation import consolidate
 from hxmem.journal.folder import JournalFolder, State
 from hxmem.journal.ledger import append
 from hxmem.journal.maintenance import (
