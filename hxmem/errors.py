@@ -91,7 +91,7 @@ _BY_STATUS: dict[int, tuple[type[ChatError], str]] = {
 _BY_TYPE = {"authentication_error": 401, "rate_limit_error": 429, "service_unavailable_error": 503, "server_error": 500}
 _OVERFLOW = re.compile(  # the words of DeepSeek, OpenAI, Anthropic and llama.cpp
     r"(?i)context[_ ](length|window|size)|maximum context|(prompt|input)(_| is )too[_ ]long|too many tokens|token limit"
-    r"|exceeds? the model's maximum|reduce the length"
+    r"|exceeds? the model's maximum|reduce the length|input tokens?( count)?[^.]{0,24} exceed"
 )
 _NO_MODEL = re.compile(
     r"(?i)model names are (?P<names>.+?),? but you passed|model_not_found|unknown model|no such model"

@@ -204,15 +204,22 @@ def test_the_request_is_cut_last_and_keeps_its_start_and_end(agent):
     agent(server).run("START " + "y" * 12_000 + " END", history=[said("x" * 300_000)])
     assert server.answered[0][-1]["content"] == "START " + "y" * 12_000 + " END"
     server = Server(20_000)
-    agent(server).run("START " + "y" * 12_000 + " END", history=[said("x" * 9_000)])
-    assert server.answered[0][-1]["content"] == "START " + "y" * 12_000 + " END"
-    server = Server(20_000)
     agent(server).run("START " + "y" * 300_000 + " END")
     content = server.answered[0][-1]["content"]
     assert content.startswith("START yyy")
     assert content.endswith("yyy END")
     assert "left out here; the whole text: .harnessx/sessions/" in content
     assert 12_000 < len(content) < 17_000
+
+
+def test_results_that_are_not_huge_are_cut_before_the_request_is(agent):
+    tool = Tool("look", "Look.", {"type": "object", "properties": {}}, lambda arguments: "r" * 3_900)
+    calls = [{"id": f"c{n}", "type": "function", "function": {"name": "look", "arguments": "{}"}} for n in range(4)]
+    server, request = Server(20_000, calls=[calls]), "look " + "y" * 8_000
+    agent(server, tools=[tool]).run(request)
+    assert_in_order(server.answered[-1], request)
+    assert server.answered[-1][1]["content"] == request
+    assert min(len(m["content"]) for m in server.answered[-1] if m["role"] == "tool") < 1_000
 
 
 def test_recalled_notes_go_before_a_word_of_the_request_does(agent):
@@ -331,6 +338,15 @@ def test_no_message_is_changed_in_place(agent):
     assert history == [*SIX[:-1], *round_of(1, "r" * 9_000, json.dumps({"text": "a" * 9_000}))]
 
 
+def test_a_limit_that_the_server_named_is_not_met_a_second_time(agent):
+    server, history = Server(20_000), []
+    made = agent(server)
+    for n in range(12):
+        history = made.run(f"Number {n}. " + "many words " * 250, history).messages[1:]
+    assert len(server.refused) == 1
+    assert len(server.answered) == 12
+
+
 def test_without_compaction_the_error_says_what_to_do(agent):
     server = Server(20_000)
     with pytest.raises(ContextOverflow, match=r"shorten them, or give the agent a Desk\(\)"):
@@ -341,6 +357,8 @@ def test_without_compaction_the_error_says_what_to_do(agent):
 # ---- which errors are an overflow, and what they tell
 
 PHRASES = [
+    "The input token count (9000) exceeds the maximum number of tokens allowed (8192)",
+    "Input tokens exceed the configured limit of 8192 tokens",
     "context_length_exceeded", "This exceeds the context length", "maximum context", "token limit reached",
     "too many tokens", "exceeds the model's maximum", "Please reduce the length of the messages",
     DEEPSEEK.format(limit=1048576, size=1060836), LLAMA.format(limit=4096, size=12000), "prompt is too long: 208310 tokens > 200000 maximum",

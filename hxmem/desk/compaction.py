@@ -58,6 +58,7 @@ class Compaction(Plugin):
         self.max_failures, self.clock = max_failures, clock
         self.cuts, self.estimator = list[Cut](), Estimator()
         self._failures, self._asked, self._quiet = 0, False, False
+        self._learnt = 0  # tokens: what a server that named its limit takes for sure
 
     @classmethod
     def for_window(cls, window: int = 0, reserved: int = 20_000, **options: Any) -> Self:
@@ -94,7 +95,8 @@ class Compaction(Plugin):
         self.estimator.learn(session)
         counted = sum(message.get("role") != "system" for message in session.messages)
         tokens = self.estimator.tokens(session)
-        due = 0 < self.trigger_messages <= counted or 0 < self.trigger_tokens <= tokens
+        trigger = min(filter(None, (self.trigger_tokens, self._learnt)), default=0)
+        due = 0 < self.trigger_messages <= counted or 0 < trigger <= tokens
         if (due or self._asked) and self._failures < self.max_failures:
             self._asked = False
             division = divide(session.messages, self._place(session.messages))
@@ -111,6 +113,7 @@ class Compaction(Plugin):
         try:
             log = self._archive(session)
             work = Shrinking(session, str(error), self.estimator, log)
+            self._learnt = work.target if work.told else self._learnt  # from now on the desk is compacted in time
             work.cut_results()
             reason = work.summarise(
                 self.keep_messages, self.keep_tokens,

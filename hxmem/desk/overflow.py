@@ -54,9 +54,9 @@ class Shrinking:
         self._sizes = [message_tokens(message) for message in self.desk]
         self._words, self._originals = sentences(__file__, session.lang), dict[int, tuple[Message, Message]]()
         self._fixed = request_tokens([], session.tools)
-        self.target, found = estimator.tokens(session) // 2, limits(error)
+        self.target, self.told, found = estimator.tokens(session) // 2, False, limits(error)
         if found and _LOW <= (scale := found[1] / (self._fixed + sum(self._sizes))) <= _HIGH:
-            self.target, estimator.scale = round(SHARE * found[0]), scale
+            self.target, self.told, estimator.scale = round(SHARE * found[0]), True, scale
         self.scale = estimator.scale
 
     @property
