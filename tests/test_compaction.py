@@ -501,6 +501,17 @@ def test_a_tail_over_the_trigger_costs_one_line_and_no_request_a_step(desk):
     assert len(session.model.asked) <= 9
 
 
+def test_few_long_messages_are_cut_by_their_tokens(desk):
+    session, part = (
+        desk([user(f"{n} " + "word " * 200) for n in range(8)]),
+        Compaction(trigger_tokens=1_500, clock=clock),
+    )
+    part.before_request(session)
+    (cut,) = part.cuts
+    assert cut.how == "compaction"
+    assert cut.tokens_after < 1_500 < cut.tokens_before
+
+
 def test_a_prefix_of_a_summary_and_the_request_costs_no_request(desk):
     session, part = desk(talk(12)), small(trigger_messages=3)
     part.before_request(session)

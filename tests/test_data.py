@@ -149,9 +149,10 @@ def test_the_questions_are_unique_and_some_are_short_cross_script_or_without_an_
     assert len(crossing) >= 8
 
 
-def test_there_are_six_pictures() -> None:
-    stems = ["choosing", "desk-and-drawer", "index-and-notes", "one-run", "stop-hook", "two-processes"]
-    assert [picture.stem for picture in PICTURES] == stems
+def test_each_picture_is_shown_somewhere() -> None:
+    shown = "".join(text(path) for path in [ROOT / "README.md", *(ROOT / "lessons").glob("*.ipynb")])
+    assert [picture.stem for picture in PICTURES if picture.stem not in shown] == []
+    assert len(PICTURES) == 9
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.stem)

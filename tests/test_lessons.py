@@ -286,8 +286,8 @@ def test_an_altered_stored_output_fails(tmp_path):
         ("04", "lang", "zh"),
         ("05", "lang", "zh"),
         ("06", "lang", "zh"),
-        ("07", "lang", "zh"),
-        ("08", "size", "3"),
+        ("07", "days", "2"),
+        ("08", "n", "1"),
     ],
 )
 def test_papermill_runs_a_lesson_with_a_changed_parameter_and_it_shows(lesson, name, value, tmp_path, capsys):

@@ -82,7 +82,7 @@ class Server:
 def agent(tmp_path):
     def make(server, plugins=None, **options):
         client = ChatClient("http://127.0.0.1:9", "sk-x", transport=httpx.MockTransport(server), attempts=1)
-        plugins = [Desk(Compaction(clock=clock))] if plugins is None else plugins
+        plugins = [Desk(Compaction(trigger_tokens=0, clock=clock))] if plugins is None else plugins
         return Agent(client, tmp_path, plugins, lang="en", **options)
 
     return make
@@ -315,7 +315,7 @@ def test_without_an_archive_the_desk_is_kept_and_says_why(agent, monkeypatch):
 
 def test_without_offload_a_cut_names_no_place(agent, tmp_path):
     server = Server(20_000)
-    agent(server, [Compaction(offload=False)]).run("now?", history=HUGE_RESULT)
+    agent(server, [Compaction(trigger_tokens=0, offload=False)]).run("now?", history=HUGE_RESULT)
     assert "298,000 characters left out here ...]" in server.answered[0][3]["content"]
     assert not (tmp_path / ".harnessx").exists()
 
@@ -340,11 +340,11 @@ def test_no_message_is_changed_in_place(agent):
 
 def test_a_limit_that_the_server_named_is_not_met_a_second_time(agent):
     server, history = Server(20_000), []
-    made = agent(server)
-    for n in range(12):
+    made = agent(server, [Desk(Compaction(trigger_messages=0, clock=clock))])
+    for n in range(30):
         history = made.run(f"Number {n}. " + "many words " * 250, history).messages[1:]
     assert len(server.refused) == 1
-    assert len(server.answered) == 12
+    assert len(server.answered) == 30
 
 
 def test_without_compaction_the_error_says_what_to_do(agent):

@@ -24,7 +24,8 @@ class DeskSetting(ValueError):
 class Compaction(Plugin):
     """Cuts, flushes, archives, summarises, before the request that reaches a trigger (0 turns one off).
 
-    The last `keep_messages` messages stay, or those that fit into `keep_tokens`; so does the current request. `flush`
+    The last `keep_messages` messages stay, or those that fit into `keep_tokens`; so does the current request. Where
+    these alone reach `trigger_tokens`, those stay that fit into half of it. `flush`
     lets the other plugins read what leaves (PreCompact), `offload` archives it; `prompt` takes the place of the
     built-in instruction and must contain {messages}; `tool` lets the model ask for a compaction; `ask` is another
     model. After `max_failures` failures in a row there are no more tries until the desk overflows. `cuts` holds what
@@ -99,7 +100,9 @@ class Compaction(Plugin):
         due = 0 < self.trigger_messages <= counted or 0 < trigger <= tokens
         if (due or self._asked) and self._failures < self.max_failures:
             self._asked = False
-            division = divide(session.messages, self._place(session.messages))
+            division = divide(session.messages, self._place(session.messages, self.keep_tokens))
+            if 0 < trigger <= tokens and self._pointless(division, tokens):  # few messages, and they are long
+                division = divide(session.messages, self._place(session.messages, trigger // 2))
             if reason := self._pointless(division, tokens):
                 if not self._quiet:  # it is due again before each request, and one line is enough
                     self._kept(session, reason)
@@ -147,11 +150,11 @@ class Compaction(Plugin):
     def _text(self, session: Session, division: Division, limit: int = MAX_INPUT) -> str:
         return summarise(division, self.ask or session.asker("summary"), session.lang, self.prompt, limit)
 
-    def _place(self, messages: Sequence[Message]) -> int:
+    def _place(self, messages: Sequence[Message], keep_tokens: int) -> int:
         def size(message: Message) -> int:
             return round(self.estimator.scale * message_tokens(message))
 
-        return cut_place(messages, self.keep_messages, self.keep_tokens, size)
+        return cut_place(messages, self.keep_messages, keep_tokens, size)
 
     def _pointless(self, division: Division, tokens: int) -> str:
         """Why a cut at this place is not worth a request to the model, "" if it is."""
