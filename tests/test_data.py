@@ -150,7 +150,7 @@ def test_the_questions_are_unique_and_some_are_short_cross_script_or_without_an_
 
 
 def test_each_picture_is_shown_somewhere() -> None:
-    shown = "".join(text(path) for path in [ROOT / "README.md", *(ROOT / "lessons").glob("*.ipynb")])
+    shown = "".join(text(path) for path in [DATA.parent / "README.md", *(DATA.parent / "lessons").glob("*.ipynb")])
     assert [picture.stem for picture in PICTURES if picture.stem not in shown] == []
     assert len(PICTURES) == 9
 
