@@ -124,7 +124,7 @@ class Agent(AbstractContextManager["Agent"]):
                 break
             for call in reply.tool_calls:
                 result = self._call(session, tools, call)
-                session.messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+                session.messages.append({"role": "tool", "content": result, "tool_call_id": call.id})
         text = f"Stopped after {MAX_TOOL_ROUNDS} rounds of tool calls without an answer: ask for a smaller step."
         session.messages[-1] = {"role": "assistant", "content": text}  # calls may not stay without their results
         return text

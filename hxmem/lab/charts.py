@@ -103,7 +103,7 @@ def _plot(series: Mapping[str, Sequence[int]], marks: Mapping[int, str], most: i
             x, look = at(number - 1), 'stroke="currentColor" stroke-opacity=".6" stroke-dasharray="3 3"'
             yield f'<path d="M{x} {_TOP}V{foot}" {look}></path>'
             if x > free:
-                yield _text(x, _TOP - 6, cut(plain(word), _NAME), "middle")
+                yield _text(x, _TOP - 6, cut(plain(word), _NAME), "end" if x > right - 60 else "middle")
                 free = x + 130
     for n, (name, values) in enumerate(series.items()):
         look = f'stroke="{_COLOURS[n % 3]}" stroke-width="2.5" stroke-dasharray="{_DASHES[n % 3]}" fill="none"'
