@@ -8,12 +8,15 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from hxmem import MemoryStore
+from hxmem import Agent, Archive, ChatClient, Compaction, Desk, Journal, MemoryStore, SessionLog
 from hxmem.classroom import Classroom
+from hxmem.journal.folder import JournalFolder
+from hxmem.plugins import is_summary
 
 TELL = "记住：以后给我讲 HarnessX 时，先用“书桌和小抽屉”的例子，再讲代码。"
 ASK = "我之前说过你讲 HarnessX 时要先用什么例子吗？"
@@ -53,6 +56,44 @@ def assert_accepted(folder: Path, wire: list[dict]) -> None:
     assert answer.endswith(f"User request:\n{ASK}")
 
 
+TURNS = (
+    "记住：我们的包用 uv 装。",
+    "The release is called Heron, and it ships on 12 March.",
+    "我们决定数据库用 PostgreSQL 16。",
+    "What do we use to install packages?",
+    "以后回答我用短句。",
+    "发布叫什么名字？",
+)
+
+
+def talk(folder: Path, client: ChatClient) -> tuple[Desk, Journal, tuple]:
+    """A conversation that is too long for its small desk, with a journal; the whole of it must be in the archive."""
+    desk = Desk(Compaction(trigger_messages=8, keep_messages=2))
+    journal = Journal(gap=timedelta(0), every=timedelta.max)
+    with Agent(client, folder, [Archive("live"), desk, journal]) as agent:
+        for turn in TURNS:
+            result = agent.run(turn)
+            assert result.text.strip()
+            users = [message["content"] for message in result.messages if message["role"] == "user"]
+            assert users[-1].endswith(turn), "the current request stays word for word"
+    said = [entry.message for entry in SessionLog(folder, "live").entries() if entry.kind == "message"]
+    assert [message["content"] for message in said if message["role"] == "user"] == list(TURNS)
+    assert SessionLog(folder, "live").restore() == list(result.messages[1:])
+    return desk, journal, result.messages
+
+
+def assert_summarised_and_logged(folder: Path, client: ChatClient) -> None:
+    """Whatever the words: a summary stands on the desk, the log has facts, and MEMORY.md was made from it."""
+    desk, journal, messages = talk(folder, client)
+    assert "compaction" in [cut.how for cut in desk.cuts], [cut.reason for cut in desk.cuts]
+    assert is_summary(messages[1])
+    assert any(flush.written for flush in journal.flushes), [flush.reason for flush in journal.flushes]
+    assert "written" in [done.consolidation.status for done in journal.passes], [
+        done.problems for done in journal.passes
+    ]
+    assert "uv" in JournalFolder(folder).read_memory()
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
     (tmp_path / "project").mkdir()
@@ -64,6 +105,31 @@ def test_the_story_with_the_server_of_the_environment(folder):
     if not (os.environ.get("DEEPSEEK_API_KEY") or os.environ.get("DEEPSEEK_BASE_URL")):
         pytest.skip("set DEEPSEEK_API_KEY or DEEPSEEK_BASE_URL")
     assert_accepted(folder, assert_told_and_asked(folder))
+
+
+@pytest.mark.live
+def test_a_long_conversation_with_the_server_of_the_environment(folder):
+    if not (os.environ.get("DEEPSEEK_API_KEY") or os.environ.get("DEEPSEEK_BASE_URL")):
+        pytest.skip("set DEEPSEEK_API_KEY or DEEPSEEK_BASE_URL")
+    with ChatClient.from_env() as client:
+        assert_summarised_and_logged(folder, client)
+
+
+def test_a_long_conversation_with_the_classroom(folder):
+    with ChatClient.from_env({}) as client:
+        assert_summarised_and_logged(folder, client)
+
+
+NONSENSE = "summary=nonsense,flush=nonsense,consolidation=nonsense"
+
+
+@pytest.mark.parametrize("fault", [NONSENSE, "prose", "summary=blank,flush=blank,consolidation=blank"])
+def test_a_long_conversation_with_a_model_that_answers_nonsense_loses_nothing(folder, fault):
+    with Classroom(faults=fault) as room, ChatClient(room.url, room.key, attempts=1) as client:
+        desk, _, messages = talk(folder, client)
+    assert {cut.how for cut in desk.cuts} == {"kept"}
+    assert len(messages) == 1 + 2 * len(TURNS)
+    assert JournalFolder(folder).days() == []
 
 
 def test_the_story_with_the_classroom(folder):
