@@ -218,6 +218,6 @@ def _parser() -> argparse.ArgumentParser:
     classroom.add_argument("--port", type=int, default=8765, metavar="N")
     classroom.add_argument("--fault", metavar="KIND", default="", help="answer badly on purpose; KIND `list` shows all")
     classroom.add_argument("--window", type=int, default=0, metavar="N", help="refuse requests over N tokens")
-    doctor = command("doctor", housekeeping.doctor, "Say what is wrong in the drawer, where, and how to mend it.")
+    doctor = command("doctor", housekeeping.doctor, "Say what is wrong in the drawer and the journal, where, and how to mend it.")
     doctor.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     return parser

@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 from hxmem.drawer.folder import folded
 from hxmem.drawer.store import MemoryStore
-from hxmem.files import read_text
+from hxmem.files import FileProblem, read_text
+from hxmem.journal.folder import MAX_FILE_BYTES, JournalFolder
 from hxmem.terminal import Trouble, answer, answer_json, project, say
 
 
@@ -91,14 +92,27 @@ def _reindex(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """Name what is wrong in the drawer; exit code 1 when something is."""
-    store = MemoryStore.of(project(args))
-    problems = store.problems()
+    """Name what is wrong in the drawer and the journal; exit code 1 when something is."""
+    root = project(args)
+    store = MemoryStore.of(root)
+    problems = [*map(str, store.problems()), *_journal_problems(JournalFolder(root))]
     for problem in problems:
-        answer(str(problem))
+        answer(problem)
     if not problems:
         answer(f"The drawer is in order: {_count(len(store.list()))}.")
     return 1 if problems else 0
+
+
+def _journal_problems(folder: JournalFolder) -> list[str]:
+    """The files of the journal that can't be read, a sentence each."""
+    problems = []
+    for path in [folder.memory, *folder.days()]:
+        try:
+            if path.exists():
+                read_text(path, MAX_FILE_BYTES)
+        except FileProblem as error:
+            problems.append(f"journal: {error}")
+    return problems
 
 
 def _unknown(name: str, store: MemoryStore) -> Trouble:

@@ -96,3 +96,9 @@ def test_an_empty_project_has_an_empty_journal_and_no_new_folder(tmp_path, capsy
     assert main(["journal", "search", "uv", "--root", str(tmp_path)]) == 0
     assert "Nothing found." in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_doctor_names_files_of_the_journal_that_can_not_be_read(journal):
+    (journal / ".harnessx/journal/MEMORY.md").write_bytes(b"## Project\n- caf\xe9\n")
+    done = hx("doctor", cwd=journal)
+    assert (done.returncode, done.stdout) == (1, "journal: MEMORY.md is not UTF-8 (line 2): save it as UTF-8.\n")
