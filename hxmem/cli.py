@@ -102,9 +102,13 @@ def _plugins(args: argparse.Namespace) -> list[Plugin]:
     from hxmem.sessions import Archive
 
     known: dict[str, Callable[[], Plugin]] = {"drawer": Drawer, "desk": Desk, "journal": Journal}
-    names = [name.strip() for name in args.plugins.split(",") if name.strip()]
+    names = [name.strip() for name in args.plugins.split(",")]
     if strange := [name for name in names if name not in known]:
-        raise Trouble(f"there is no plugin {strange[0]}: use {', '.join(known)}, with commas between them.")
+        raise Trouble(
+            f"there is no plugin {strange[0] or 'without a name'}: use {', '.join(known)}, with commas between."
+        )
+    if args.session is not None and not args.session.strip():
+        raise Trouble("--session needs a name: the conversation is kept under it.")
     archive = [Archive(args.session)] if args.session else []
     return [*archive, *(make() for name, make in known.items() if name in names)]
 
@@ -202,7 +206,7 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     agent.add_argument("--wire", metavar="FILE", help="write every exchange to FILE: .jsonl or .har")
     agent.add_argument("--lang", choices=("zh", "en"), default="", help="language of the prompts")
-    agent.add_argument("--session", metavar="ID", default="", help="keep the conversation, and go on with it next time")
+    agent.add_argument("--session", metavar="ID", help="keep the conversation, and go on with it next time")
     agent.add_argument("--plugins", metavar="NAMES", default="drawer,desk", help="of drawer, desk, journal")
     root.add_argument("--json", action="store_true", help="machine-readable output")
     housekeeping.add_actions(command("memory", housekeeping.memory, "Look after the memories of a project."), root)
@@ -218,6 +222,8 @@ def _parser() -> argparse.ArgumentParser:
     classroom.add_argument("--port", type=int, default=8765, metavar="N")
     classroom.add_argument("--fault", metavar="KIND", default="", help="answer badly on purpose; KIND `list` shows all")
     classroom.add_argument("--window", type=int, default=0, metavar="N", help="refuse requests over N tokens")
-    doctor = command("doctor", housekeeping.doctor, "Say what is wrong in the drawer and the journal, where, and how to mend it.")
+    doctor = command(
+        "doctor", housekeeping.doctor, "Say what is wrong in the project's memory, where, and how to mend it."
+    )
     doctor.add_argument("--root", metavar="DIR", help="the project (default: nearest folder with .harnessx or .git)")
     return parser

@@ -104,14 +104,24 @@ def doctor(args: argparse.Namespace) -> int:
 
 
 def _journal_problems(folder: JournalFolder) -> list[str]:
-    """The files of the journal that can't be read, a sentence each."""
+    """What of the journal and of the archived conversations can't be read, a sentence each."""
+    from hxmem.entries import read_entries  # only here: `hx memory list` needs no HTTP client
+
+    if folder.path.exists() and not folder.path.is_dir():
+        return ["journal: .harnessx/journal is no folder: move the file away."]
     problems = []
+    if (folder.path / ".state.json").exists() and not folder.state_is_whole():
+        problems.append("journal: .state.json can't be read: every log counts as new; delete the file.")
     for path in [folder.memory, *folder.days()]:
         try:
             if path.exists():
                 read_text(path, MAX_FILE_BYTES)
         except FileProblem as error:
             problems.append(f"journal: {error}")
+    for path in sorted((folder.root / ".harnessx" / "sessions").glob("*.log.jsonl")):
+        lines = path.read_bytes().count(b"\n")
+        if (bad := lines - sum(1 for _ in read_entries(path))) > 0:
+            problems.append(f"sessions: {path.name}: {bad} of {lines} lines are no entries and are passed over.")
     return problems
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from hxmem.journal.folder import JournalFolder
@@ -35,6 +36,7 @@ def add_actions(parser: argparse.ArgumentParser, root: argparse.ArgumentParser) 
         action("maintain", _maintain, "Consolidate, archive old logs, prune old sessions, renew the search index."),
     ):
         added.add_argument("--lang", choices=("zh", "en"), default="", help="language of the prompts")
+    action("sessions", _sessions, "The archived conversations, the newest first.")
     action("status", _status, "What the journal holds, and what is still to be done.")
 
 
@@ -49,7 +51,9 @@ def _search(args: argparse.Namespace, folder: JournalFolder) -> int:
     from hxmem.journal.search import Search
 
     query, search = " ".join(args.query), Search(folder)
-    hits = (search.sessions if args.sessions else search.memory)(query, max(1, args.limit))
+    if not query.strip() or args.limit < 1:
+        raise Trouble("say what to look for, and a --limit from 1 up.")
+    hits = (search.sessions if args.sessions else search.memory)(query, args.limit)
     if args.json:
         return answer_json([asdict(hit) for hit in hits])
     for hit in hits:
@@ -67,13 +71,16 @@ def _consolidate(args: argparse.Namespace, folder: JournalFolder) -> int:
         done = consolidate(folder, ask, now(), language(args.lang))
     if args.json:
         return answer_json(asdict(done)) or int(done.status not in ("written", "nothing new"))
+    if done.reason and done.status in ("written", "nothing new"):
+        say(f"hx: {done.reason}")
     if done.status == "nothing new":
         return answer("Nothing new: every line of the logs is in MEMORY.md already, or there is none.")
     if done.status != "written":
         raise Trouble(f"MEMORY.md stays as it was ({done.status}): {done.reason}")
     for entry in done.dropped:
         answer(f"superseded: {entry}")
-    return answer(f"MEMORY.md was made new from {', '.join(done.logs)}; the version before is in .history/.")
+    kept = "; the version before is in .history/" if done.before else ""
+    return answer(f"MEMORY.md was made new from {', '.join(done.logs)}{kept}.")
 
 
 def _maintain(args: argparse.Namespace, folder: JournalFolder) -> int:
@@ -92,14 +99,23 @@ def _maintain(args: argparse.Namespace, folder: JournalFolder) -> int:
     return int(bool(done.problems))
 
 
+def _sessions(args: argparse.Namespace, folder: JournalFolder) -> int:
+    from hxmem.journal.reading import session_list
+
+    listed = session_list(folder, {})
+    return answer_json(listed.splitlines()) if args.json else answer(listed)
+
+
 def _status(args: argparse.Namespace, folder: JournalFolder) -> int:
     from hxmem.journal.consolidation import fresh
     from hxmem.journal.ledger import bullets
     from hxmem.journal.maintenance import since_last
     from hxmem.sessions import archives, now
 
+    if folder.path.exists() and not folder.path.is_dir():
+        raise Trouble(".harnessx/journal is no folder: move the file away.")
     state, memory, days = folder.state(), folder.read_memory(), folder.days()
-    waiting = fresh(folder, state)
+    waiting, passed = fresh(folder, state), since_last(state, now())
     facts = {
         "logs": len(days),
         "newest log": days[-1].name if days else "none",
@@ -107,9 +123,7 @@ def _status(args: argparse.Namespace, folder: JournalFolder) -> int:
         "tokens in MEMORY.md": estimate_tokens(memory),
         "logs with something new": len({piece.log for piece in waiting.pieces}),
         "archived conversations": len(archives(folder.root)),
-        "last maintenance": f"{since_last(state, now()).total_seconds() / 3600:.1f} h ago"
-        if state.maintained
-        else "never",
+        "last consolidation": "never" if passed == timedelta.max else f"{passed.total_seconds() / 3600:.1f} h ago",
     }
     if args.json:
         return answer_json(facts)

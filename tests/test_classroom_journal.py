@@ -517,3 +517,25 @@ def test_an_answer_repeats_what_the_journal_in_the_system_message_says() -> None
 
     assert answer("What is the deploy branch?") == "The project notes say: The deploy branch is release."
     assert answer("我喜欢喝什么？") == "你之前说过：你喜欢绿茶。"
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "new", "old"),
+    [
+        (("上线时间定在 12 月 15 日。", "上线时间改到 12 月 20 日。"), "现在上线时间是哪天？", "20 日", "15 日"),
+        (
+            ("Remember: the backend uses FastAPI.", "The backend now uses Litestar."),
+            "What does the backend use?",
+            "Litestar",
+            "uses FastAPI",
+        ),
+        (("My editor is Vim.", "My editor is Zed now."), "What is my editor?", "Zed", "Vim"),
+    ],
+)
+def test_in_a_conversation_the_newest_statement_is_told_once(said, asked, new, old):
+    messages = [{"role": "system", "content": "rules"}]
+    for text in said:
+        messages += [{"role": "user", "content": text}, {"role": "assistant", "content": "ok"}]
+    told = reply_to({"messages": [*messages, {"role": "user", "content": asked}]}).text
+    assert told.count(new) == 1
+    assert old not in told

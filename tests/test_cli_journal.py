@@ -1,10 +1,12 @@
 """`hx agent --session`, `--plugins` and `hx journal`, as a person uses them: in processes, with one sentence a trouble."""
 
 import json
+import re
 
 import pytest
 from test_cli import hx
 
+from hxmem import MemoryStore
 from hxmem.cli import main
 from hxmem.sessions import archives
 
@@ -39,7 +41,7 @@ def test_an_unknown_plugin_is_one_sentence(tmp_path):
     done = hx("agent", "Hello", "--plugins", "drawer,diary", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
         1,
-        "hx: there is no plugin diary: use drawer, desk, journal, with commas between them.\n",
+        "hx: there is no plugin diary: use drawer, desk, journal, with commas between.\n",
     )
 
 
@@ -98,7 +100,64 @@ def test_an_empty_project_has_an_empty_journal_and_no_new_folder(tmp_path, capsy
     assert list(tmp_path.iterdir()) == []
 
 
+def test_doctor_names_what_is_damaged(journal):
+    (journal / ".harnessx/journal/.state.json").write_text("{", "utf-8")
+    with archives(journal)[0].open("ab") as file:
+        file.write(b"\xff\xfe\n{half a line")
+    done = hx("doctor", cwd=journal)
+    assert done.returncode == 1
+    state, session = done.stdout.splitlines()
+    assert state == "journal: .state.json can't be read: every log counts as new; delete the file."
+    assert session.startswith("sessions: ")
+    assert "1 of 3 lines" in session
+
+
+def test_a_file_in_the_place_of_the_journal_is_a_sentence(tmp_path):
+    (tmp_path / ".harnessx").mkdir()
+    (tmp_path / ".harnessx/journal").write_text("", "utf-8")
+    for words in (("journal", "status"), ("doctor",)):
+        done = hx(*words, cwd=tmp_path)
+        assert done.returncode == 1
+        assert ".harnessx/journal is no folder: move the file away." in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("agent", "--session", "", "hi"),
+        ("agent", "--plugins", "", "hi"),
+        ("journal", "search", ""),
+        ("journal", "search", "x", "--limit", "0"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, words):
+    done = hx(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"hx: .+\n", done.stderr)
+
+
+def test_the_conversations_are_listed(tmp_path):
+    hx("agent", "My number is 4711.", "--session", "trip", cwd=tmp_path)
+    assert re.fullmatch(r"trip  \S+  2 messages  My number is 4711\.\n", hx("journal", "sessions", cwd=tmp_path).stdout)
+
+
 def test_doctor_names_files_of_the_journal_that_can_not_be_read(journal):
     (journal / ".harnessx/journal/MEMORY.md").write_bytes(b"## Project\n- caf\xe9\n")
     done = hx("doctor", cwd=journal)
     assert (done.returncode, done.stdout) == (1, "journal: MEMORY.md is not UTF-8 (line 2): save it as UTF-8.\n")
+
+
+def test_consolidate_says_what_was_left_out_and_names_no_earlier_version_where_there_is_none(journal):
+    (journal / ".harnessx/journal/MEMORY.md").unlink()
+    (journal / ".harnessx/journal/memory/2026-01-01.md").write_bytes(b"- caf\xe9\n")
+    done = hx("journal", "consolidate", "--lang", "en", cwd=journal)
+    assert ".history" not in done.stdout
+    assert "hx: 2026-01-01.md was left out until it is mended" in done.stderr
+
+
+def test_a_fact_that_was_replaced_does_not_come_back_in_a_later_run_of_the_session(tmp_path):
+    for said in ("Remember: the backend uses FastAPI.", "We moved from FastAPI to Litestar.", "What is new?"):
+        done = hx("agent", said, "--session", "s", "--lang", "en", cwd=tmp_path)
+    assert "[MEMORY]" not in done.stderr
+    (memory,) = MemoryStore.of(tmp_path).list()
+    assert "Litestar" in memory.body

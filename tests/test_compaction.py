@@ -333,8 +333,7 @@ BAD = {
     "prose": ("The user and I talked about the tea shop.", "no section SESSION INTENT"),
     "a missing section": (GOOD.replace("## ARTIFACTS\nNone\n\n", ""), "no section ARTIFACTS"),
     "a blank section": (GOOD.replace("The database moves first.", " "), "section SUMMARY of the reply is blank"),
-    "another order": (GOOD.replace("SUMMARY", "?").replace("ARTIFACTS", "SUMMARY").replace("?", "ARTIFACTS"), "order"),
-    "a section twice": (f"{GOOD}\n\n## SUMMARY\nMore.", "each once"),
+    "a section twice": (f"{GOOD}\n\n## SUMMARY\nMore.", "each section once"),
     "None everywhere": ("\n".join(f"## {name}\nNone." for name in SECTIONS), "None in every section"),
     "too long": (LONG, "longer than what it replaces"),
     "an echo of the prompt": (sentences(summary.__file__, "en")["summary"], "repeats what was sent"),
@@ -424,6 +423,24 @@ def test_a_summary_that_succeeds_ends_the_row(desk):
     for _ in range(6):
         part.before_request(session)
     assert len(session.model.asked) == 6
+
+
+def test_what_fails_in_one_conversation_is_tried_in_another(desk):
+    part, model = small(max_failures=1), Model("prose")
+    for id in ("one", "one", "two", "two", "one"):
+        session = desk(talk(12), model)
+        session.id = id
+        part.session_start(session)
+        part.before_request(session)
+    assert len(model.asked) == 3
+
+
+def test_a_long_error_of_many_lines_is_one_short_line(desk):
+    session, part = desk(talk(12), Model(ValueError("no\nroom\n" + "x" * 9_000))), small()
+    part.before_request(session)
+    assert part.context_overflow(session, Exception("too long"))
+    kept, overflow = (line for line in session.lines if "no room" in line)
+    assert all("\n" not in line and len(line) < 400 for line in (kept, overflow))
 
 
 def test_a_new_conversation_and_an_overflow_end_it_too(desk):

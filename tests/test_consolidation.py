@@ -100,14 +100,14 @@ def test_the_request_holds_the_budget_the_present_text_and_only_what_is_new(fold
         f"{PRESENT.strip()}\n\nFresh logs:\n### 2026-11-30.md\n- Packages are installed with uv since November 2026."
     )
     assert "3000" in instruction
-    assert ("10000" if lang == "en" else "5000") in instruction
+    assert ("9000" if lang == "en" else "4500") in instruction  # models count badly: a tenth less than would fit in
     assert ("长期记忆" in instruction) == (lang == "zh")
 
 
 def test_a_prompt_of_ones_own_may_name_the_budget(folder):
     asked = []
     consolidate(folder, saying("NO_REPLY", asked=asked), NOW, "en", 300, prompt="Mine: {tokens}/{characters} {x}.")
-    assert asked[0].startswith("Mine: 300/1000 {x}.\n\nPresent memory:\n")
+    assert asked[0].startswith("Mine: 300/900 {x}.\n\nPresent memory:\n")
 
 
 def test_without_news_nobody_is_asked(folder):
@@ -201,8 +201,9 @@ BAD = {
     "left out in Chinese": f"{GOOD}- 略\n",
     "prose": "The team moved from pip to uv in November and everything else is as it was.",
     "headings only": "# Memory\n\n## People\n\n## Tools\n",
-    "a remark in front": f"Here is the new file:\n\n{GOOD}",
-    "a remark behind": f"{GOOD}\nI merged two entries.",
+    "a remark inside": GOOD.replace("## Tools", "Now to the tools, where I merged two entries:\n\n## Tools"),
+    "a remark behind that the rest is unchanged": f"{GOOD}\nThe rest is unchanged.",
+    "a remark around a fence that the rest is unchanged": f"```\n{GOOD}```\n\n其余内容不变。",
     "over budget": GOOD + "".join(f"- A long story about thing number {n} goes on and on.\n" for n in range(800)),
     "cut off at a heading": f"{PRESENT}\n## Plans",
     "cut off in an entry": GOOD.replace("- Releases are tagged by Carol.\n", "- Releases are tag"),
@@ -246,7 +247,7 @@ REASONS = {
     "blank": "empty", "a refusal": "refused", "a refusal in Chinese": "refused", "a refusal as an entry": "refused",
     "a refusal in front of the file": "refused", "two fences": "fence", "prose": "no entries", "over budget": "budget",
     "a third is gone": "neither kept", "the log": "repeats the request", "JSON": "JSON", "a JSON array": "JSON",
-    "cut off in an entry": "cut off", "the rest is unchanged": "stands in the place", "a remark behind": "I merged two",
+    "cut off in an entry": "cut off", "the rest is unchanged": "stands in the place", "a remark inside": "Now to the tools",
     "an error without words": "RuntimeError", "cut off by the server": "max_tokens",
 }  # fmt: skip
 
@@ -260,7 +261,10 @@ def test_the_reason_names_what_is_wrong(folder, kind):
     "reply",
     [
         f"```markdown\n{GOOD}```", f"````\n{GOOD}\n````\n", f"\ufeff{GOOD}", f"<think>- x\n</think>\n{GOOD}",
-        GOOD.replace("- ", "* "), GOOD.replace("\n", "\r\n"),
+        GOOD.replace("- ", "* "), GOOD.replace("\n", "\r\n"), f"Here is the new file:\n\n{GOOD}",
+        f"{GOOD}\nI merged two entries.", f"{GOOD}\n---\n\n以上是整理后的文件，如需调整请告诉我。",
+        f"好的，以下是更新后的文件：\n\n```markdown\n{GOOD}```\n\n如需调整请告诉我。", f"{GOOD}\n*Last updated: 2026-11-30*\n",
+        f"Sure!\n\n---\n\n{GOOD}\n---\n", f"NO_REPLY\n\n{GOOD}",
     ],
 )  # fmt: skip
 def test_wrapped_or_otherwise_marked_replies_are_understood(folder, reply):
@@ -340,7 +344,7 @@ def test_words_that_somebody_wrote_are_never_a_placeholder():
 
 
 def test_the_budget_counts_tokens_and_not_the_superseded():
-    assert "over the budget of 50" in judged(PRESENT, budget=50)
+    assert "over the budget of 50" in judged(PRESENT, "- Ann leads the billing project.\n", budget=50)
     assert judged(GOOD + NAMED * 40) == ""
 
 
@@ -594,3 +598,40 @@ def test_a_process_killed_during_a_consolidation_loses_nothing(tmp_path, step, a
     assert list(dict.fromkeys(bullets(memory(folder)))) == facts
     assert len(asked) <= 4 - (len(half) // 25 - 1 if half else 0)  # at most one portion is asked about again
     assert news(folder) == []
+
+
+def test_credentials_that_a_person_wrote_into_a_log_are_not_sent(folder):
+    with (folder.logs / "2026-11-30.md").open("a", encoding="utf-8") as file:
+        file.write("- the password is hunter2\n")
+    asked = []
+    consolidate(folder, saying("NO_REPLY", asked=asked), NOW)
+    assert "hunter2" not in asked[0]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_links_out_of_the_journal_are_not_followed(folder, tmp_path_factory):
+    outside, asked = tmp_path_factory.mktemp("outside") / "secret.md", []
+    outside.write_text("- top secret\n", "utf-8")
+    (folder.logs / "2026-11-28.md").symlink_to(outside)
+    assert consolidate(folder, saying(GOOD + NAMED, asked=asked), NOW).logs == ("2026-11-30.md",)
+    folder.memory.unlink()
+    folder.memory.symlink_to(outside)
+    append(folder, ["More."], NOW)
+    done = consolidate(folder, saying("- More.", asked=asked), NOW)
+    assert (done.status, outside.read_text("utf-8")) == ("refused", "- top secret\n")
+    assert "leads out of the folder" in done.reason
+    assert "secret" not in "".join(asked)
+
+
+def test_a_run_asks_a_bounded_number_of_times_and_the_next_one_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("hxmem.journal.consolidation.MAX_PORTIONS", 2)
+    folder, asked = JournalFolder(tmp_path), []
+    facts = long_logs(folder)
+    done = consolidate(folder, keeping(asked), NOW)
+    assert (done.status, len(asked), done.reason) == (
+        "written",
+        2,
+        "2 more portions of the logs are left for the next time",
+    )
+    assert consolidate(folder, keeping(asked), NOW).reason == ""
+    assert (len(asked), bullets(memory(folder))) == (4, facts)

@@ -243,3 +243,62 @@ def test_two_processes_flushing_at_once_lose_nothing(tmp_path):
     assert sorted(written) == sorted(
         f"{name} {word} {n}" for name in "ab" for word in ("one", "two") for n in range(25)
     )
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "不能写死路径，必须用相对路径。", "无法处理大于 10 MB 的文件，要先切分。", "作为 AI 工程师，王芳负责评测。", "拒绝提供退款的决定由李雷做出。",
+        "As an AI engineer, Ann owns the evaluation.", "Sorry pages live under /sorry.", "[ ] write the docs",
+        "Unfortunately named `utils`, the module becomes `core`.", "NO_REPLY is what the model says",
+    ],
+)  # fmt: skip
+def test_a_single_fact_that_sounds_like_a_refusal_is_written(folder, fact):
+    assert flush(SAID, folder, saying(f"- {fact}"), NOW).written == (fact,)
+
+
+def test_a_heading_that_tells_whom_it_is_about_stays_with_its_bullets():
+    reply = "## New facts\n- a b\n\n### Alice\n- prefers tabs\n- Alice likes tea\n\n**Bob:**\n- prefers spaces"
+    assert read_facts(reply).bullets == ("a b", "Alice: prefers tabs", "Alice likes tea", "Bob: prefers spaces")
+    assert read_facts("### Alice\n- prefers tabs", ["prefers tabs"]).bullets == ()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["没有新的内容，NO_REPLY", "NO_REPLY\n\n（本次对话没有新的长期信息。）", "这次没有新内容。\n\n**NO_REPLY**"],
+)
+def test_nothing_new_may_come_with_a_sentence(folder, reply):
+    assert flush(SAID, folder, saying(reply), NOW) == Flush()
+
+
+def test_a_reply_that_can_not_be_used_gets_one_more_try_that_names_the_fault(folder):
+    asked = []
+    done = flush(SAID, folder, saying("The user uses uv.", "- The user uses uv.", asked=asked), NOW, "en")
+    assert done == Flush(("The user uses uv.",), "", folder.logs / "2026-11-30.md")
+    assert asked[1][0]["content"].startswith("Your last reply was not used: the reply holds no entries.")
+    assert asked[1][0]["content"].endswith(asked[0][0]["content"])
+    refused = flush(SAID, folder, saying("Words."), NOW)
+    assert (refused.failed, refused.refused) == (True, True)
+    assert not flush(SAID, folder, saying(TimeoutError("no answer")), NOW).refused
+
+
+def test_credentials_in_what_is_known_and_said_are_not_sent(folder):
+    key, asked = "sk-abcdefghijklmnopqrstuvwx123456", []
+    folder.make()
+    folder.memory.write_text(f"- the key {key}\n", "utf-8")
+    (folder.logs / "2026-11-30.md").write_text("- the password is hunter2\n", "utf-8")
+    flush([{"role": "user", "content": f"use {key}"}], folder, saying("NO_REPLY", asked=asked), NOW)
+    assert "sk-abc" not in asked[0][0]["content"]
+    assert "hunter2" not in asked[0][0]["content"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_a_link_out_of_the_journal_is_not_sent(folder, tmp_path_factory):
+    folder.make()
+    outside, asked = tmp_path_factory.mktemp("outside") / "secret.md", []
+    outside.write_text("- top secret\n", "utf-8")
+    folder.memory.symlink_to(outside)
+    done = flush(SAID, folder, saying("- We use uv.", asked=asked), NOW)
+    assert done.written == ("We use uv.",)
+    assert "MEMORY.md leads out of the folder" in done.reason
+    assert "secret" not in asked[0][0]["content"]

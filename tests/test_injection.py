@@ -164,3 +164,14 @@ def test_a_file_that_can_t_be_read_is_said_and_a_link_out_is_not_followed(folder
     assert "not UTF-8" in inner(text, "memory_context")
     assert "leads out of the folder" in inner(text, "agents_context")
     assert "secret" not in text.replace(secret.name + " leads", "")
+
+
+def test_credentials_in_the_files_are_not_sent(folder):
+    key = "sk-abcdefghijklmnopqrstuvwx123456"
+    (folder.root / "AGENTS.md").write_text(f"Use {key} here.\n", "utf-8")
+    folder.make()
+    folder.memory.write_text("- the password is hunter2\n", "utf-8")
+    text = context(folder)
+    assert "[masked: API key]" in text
+    assert "sk-abc" not in text
+    assert "hunter2" not in text

@@ -230,3 +230,77 @@ def test_a_folder_that_can_not_be_written_costs_lines_and_never_the_answer(make,
     result = make().run("A question.")
     assert result.text == "Yes."
     assert any("Stop of journal failed" in line or "[JOURNAL]" in line for line in result.notices)
+
+
+def test_words_that_no_reply_can_be_used_for_are_passed_over_in_the_end(make, server):
+    agent, server.flush, history, lines = make(), "Just a sentence.", (), []
+    for n in range(4):
+        result = agent.run(f"Question {n}.", history)
+        history, lines = result.messages[1:], [*lines, *result.notices]
+    asked = server.sent("flush")
+    assert ["Question 0." in text for text in asked] == [True] * 6 + [False] * 2  # three flushes of two tries each
+    assert sum("are left to the archive" in line for line in lines) == 1
+    server.flush = httpx.Response(500, json={"error": {"message": "busy"}})
+    for n in range(5, 10):
+        history = agent.run(f"Question {n}.", history).messages[1:]
+    assert "Question 5." in server.sent("flush")[-1]  # a server that is away is waited for
+
+
+def test_what_an_ended_conversation_left_is_flushed_by_a_later_one(make, server, folder):
+    server.flush = httpx.Response(500, json={"error": {"message": "busy"}})
+    clock = Clock()
+    clock.now = datetime.now(UTC)
+    make(Journal(clock=clock, background=False)).run("The first question.")
+    server.flush = "- A fact."
+    clock.now += timedelta(minutes=20)
+    make(Journal(clock=clock, background=False)).run("The second question.")  # the first may still be under way
+    assert "first" not in server.sent("flush")[-1]
+    clock.now += timedelta(minutes=40)
+    make(Journal(clock=clock, background=False)).run("The third question.")
+    assert ["first" in text for text in server.sent("flush")] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]  # the first was sent twice
+    clock.now += timedelta(hours=1)
+    before = len(server.sent("flush"))
+    make(Journal(clock=clock, background=False)).run("The fourth question.")
+    assert len(server.sent("flush")) == before + 1
+
+
+RACER = """
+import sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from hxmem.journal.folder import JournalFolder
+from hxmem.journal.pending import flush_new
+from hxmem.plugins import Session
+from hxmem.sessions import SessionLog
+log = SessionLog(Path(sys.argv[1]), "chat")
+def ask(messages):
+    time.sleep(0.05)
+    words = messages[0]["content"].partition("New messages:")[2].split()
+    return "\\n".join(f"- {word} is a fact" for word in words if word.startswith("word")) or "NO_REPLY"
+for n in range(10):
+    session = Session(log.root, "en", "", lambda purpose: ask, print, id="chat")
+    session.messages = [{"role": "user", "content": f"word-{sys.argv[2]}-{n}"}]
+    log._write("message", session.messages)
+    flush_new(JournalFolder(log.root), "chat", ask, datetime.now(UTC))
+"""
+
+
+def test_two_processes_in_one_conversation_flush_each_message_once(tmp_path):
+    racers = [subprocess.Popen([sys.executable, "-c", RACER, str(tmp_path), name]) for name in "ab"]
+    assert [racer.wait(timeout=60) for racer in racers] == [0, 0]
+    text = "".join(path.read_text("utf-8") for path in JournalFolder(tmp_path).days())
+    assert all(text.count(f"word-{name}-{n} ") == 1 for name in "ab" for n in range(10))
+
+
+def test_prompts_of_ones_own_are_used_at_stop_and_in_maintenance(make, server):
+    server.flush = "- We use uv."
+    prompts = {"flush_prompt": "My flush.", "consolidation_prompt": "My file of {tokens} tokens."}
+    make(Journal(clock=Clock(), background=False, **prompts)).run("We use uv.")
+    assert server.sent("flush")[0].startswith("My flush.\n\nLong-term memory:")
+    assert server.sent("consolidation")[0].startswith("My file of 4000 tokens.\n\nPresent memory:")

@@ -564,3 +564,8 @@ def test_logs_and_conversations_do_not_mix(folder):
 def test_importing_the_search_brings_no_database():
     code = "import sys, hxmem.journal.search, hxmem.journal.reading; sys.exit('sqlite3' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_word_of_two_characters_is_not_found_by_one_of_them(folder):
+    log(folder, "我对青霉素过敏", "王敏负责前端")
+    assert [hit.text for hit in Search(folder).memory("过敏")] == ["- 我对青霉素过敏"]

@@ -298,3 +298,10 @@ def test_a_saved_fact_stands_in_today_s_log_and_is_found(folder):
     assert folder.memory.read_bytes() == before
     with pytest.raises(ToolProblem, match="`text` is required"):
         use(folder, "memory_save", text=" ")
+
+
+def test_credentials_that_a_person_wrote_into_a_file_do_not_reach_the_model(folder):
+    folder.memory.write_text("- the password is hunter2\n", "utf-8")
+    for answer in (use(folder, "memory_search", query="password"), use(folder, "memory_get", path="MEMORY.md")):
+        assert "[masked: password]" in answer
+        assert "hunter2" not in answer

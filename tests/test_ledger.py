@@ -166,7 +166,7 @@ def test_nested_entries_belong_to_the_outer_one_or_count_by_themselves():
 
 
 def test_the_parts_of_a_text_are_told_apart():
-    kinds = [kind for kind, _ in blocks("# T\nwords\n- a\n```\n- b\n```\n\n---")]
+    kinds = [kind for kind, _ in blocks("# T\nwords\n- a\n\n```\n- b\n```\n\n---")]
     assert kinds == ["heading", "prose", "entry", "fence", "entry", "fence", "prose"]
 
 
@@ -189,3 +189,37 @@ def test_portions_keep_the_order_and_lose_nothing():
 )
 def test_a_sign_within_a_bullet_stays(text):
     assert bullet(text) == bullet(f"- {text}") == bullet(f"* {text}") == f"- {text}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["+ 5% for Ann", "– 5 °C in the cold room", "+1 from Bob", "-5 °C", "2026-12-01: release"]
+)
+def test_an_amount_at_the_start_of_an_entry_is_no_mark(text):
+    assert bullet(bullets(f"- {text}")[0]) == f"- {text}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1.使用 uv\n2.部署在周五", ["使用 uv", "部署在周五"]), ("1.**Stack**: uv\n2.**Time**: 5", ["**Stack**: uv", "**Time**: 5"]),
+        ("（1）用 uv\n（2）用 ruff", ["用 uv", "用 ruff"]), ("(1) uv\n(2) ruff", ["uv", "ruff"]), ("① 用 uv\n②用 ruff", ["用 uv", "用 ruff"]),
+        ("● 用 uv\n▪ 用 ruff\n◦ c", ["用 uv", "用 ruff", "c"]), ("-用 uv\n-用 ruff", ["用 uv", "用 ruff"]),
+        ("- a\n---\n- b\n***\n- c\n* * *", ["a", "b", "c"]),
+    ],
+)  # fmt: skip
+def test_marks_and_rules_as_models_write_them(text, found):
+    assert bullets(text) == found
+
+
+def test_deeper_entries_and_code_keep_their_indentation():
+    text = "- team\n    - Ann\n        - Berlin\n- run:\n```python\ndef f():\n    return 1\n```\n- next"
+    found = bullets(text)
+    assert found == ["team\n  - Ann\n      - Berlin", "run:\n```python\ndef f():\n    return 1\n```", "next"]
+    log = "".join(map(bullet, found))
+    assert log.startswith("- team\n  - Ann\n      - Berlin\n- run:\n  ```python\n  def f():\n      return 1\n  ```\n")
+    assert "".join(map(bullet, bullets(log))) == log
+
+
+def test_a_fence_around_entries_is_no_code_of_an_entry():
+    assert bullets("```markdown\n- a\n- b\n```\n\nA sentence.") == ["a", "b"]
+    assert bullets("- a\n```\nno end\n- b") == ["a", "b"]

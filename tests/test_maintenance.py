@@ -18,6 +18,7 @@ from hxmem.journal.maintenance import (
     LOG_DAYS,
     SESSION_DAYS,
     archive_logs,
+    due,
     maintain,
     prune_sessions,
     since_last,
@@ -206,3 +207,16 @@ archive_logs(JournalFolder(pathlib.Path(sys.argv[1])), datetime.fromisoformat(sy
     assert kept[0], "the kill came before the last one"
     archive_logs(folder, NOW)
     assert {path.name for path in folder.archive.glob("*.md")} == set(names)
+
+
+def test_a_pass_that_failed_is_tried_again_at_once_and_then_rests(folder):
+    log(folder, 0, "- We use uv.")
+    assert due(folder.state(), NOW, GAP)
+    maintain(folder, model("I'm sorry."), NOW)
+    assert due(folder.state(), NOW, GAP)
+    maintain(folder, model("I'm sorry."), NOW)
+    assert not due(folder.state(), NOW + GAP / 2, GAP)
+    assert due(folder.state(), NOW + GAP, GAP)
+    assert due(folder.state(), NOW - GAP, GAP)  # a clock that was set back
+    maintain(folder, model(), NOW)
+    assert (folder.state().failed, folder.state().tried) == (0, "")

@@ -13,7 +13,7 @@ from hxmem.desk.overflow import limits
 from hxmem.desk.plugin import Desk
 from hxmem.errors import BadRequest, ContextOverflow, refusal
 from hxmem.files import FileProblem
-from hxmem.plugins import Plugin, Tool, is_summary, with_recall
+from hxmem.plugins import Plugin, Section, Tool, is_summary, with_recall
 from hxmem.sessions import SessionLog
 
 GOOD = "## SESSION INTENT\nMove the shop.\n\n## SUMMARY\nThe database first.\n\n## ARTIFACTS\nNone\n\n## NEXT STEPS\nThe script."
@@ -301,6 +301,20 @@ def test_a_desk_that_can_not_get_shorter_is_kept_and_says_why(agent):
     assert "only the system text, the tools and short messages are left" in lines[-1]
 
 
+def test_where_the_system_text_alone_is_too_long_nothing_is_cut_for_nothing(agent):
+    class Rules(Plugin):
+        def sections(self, session):
+            return [Section(1, "a rule, " * 10_000)]
+
+    server, lines, history = Server(20_000), [], [m for n in range(9) for m in (user(f"q{n} " + "x" * 900), said("a"))]
+    part = Compaction(trigger_tokens=0, clock=clock)
+    with pytest.raises(ContextOverflow):
+        agent(server, [Rules(), part], notify=lines.append).run("now? " + "y" * 9_000, history=history)
+    assert (len(server.refused), server.answered) == (1, [])
+    assert [cut.how for cut in part.cuts] == ["kept"]
+    assert re.search(r"kept: the system text and the tools alone take about 8\d,\d{3} tokens: shorten them", lines[-1])
+
+
 def test_without_an_archive_the_desk_is_kept_and_says_why(agent, monkeypatch):
     def fail(self, session):
         raise FileProblem("chat.log.jsonl could not be written (disk full): check the disk.")
@@ -330,6 +344,16 @@ def test_ctrl_c_during_the_summary_of_an_overflow_passes(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         Compaction(clock=clock).context_overflow(session, Exception(SILENT))
     assert session.messages == copy
+
+
+def test_long_texts_inside_of_lists_lose_their_middles_too(agent):
+    text = json.dumps({"path": "a.txt", "edits": [{"old": "o" * 40_000, "new": "kept"}]})
+    server = Server(9_000)
+    agent(server).run("now?", history=[user("go"), *round_of(1, arguments=text)])
+    (call,) = server.answered[0][2]["tool_calls"]
+    arguments = json.loads(call["function"]["arguments"])
+    assert (arguments["path"], arguments["edits"][0]["new"]) == ("a.txt", "kept")
+    assert "38,000 characters left out here" in arguments["edits"][0]["old"]
 
 
 def test_no_message_is_changed_in_place(agent):

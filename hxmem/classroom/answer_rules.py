@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from hxmem.classroom.changes import Known, replaced, same
 from hxmem.classroom.choosing_rules import is_general
 from hxmem.classroom.cues import pattern
 from hxmem.classroom.entries import bullets, lead_of, type_of_entry
-from hxmem.classroom.statements import is_question, sentences, statements
+from hxmem.classroom.statements import Statement, is_question, sentences, statements
 from hxmem.classroom.tool_rules import quoted_results, tool_calls
 from hxmem.classroom.vocabulary import is_chinese, overlap
 from hxmem.classroom.wire import Reply, content_text, prompt_text
@@ -67,15 +68,31 @@ def split_block(content: str) -> tuple[str, str]:
 
 
 def _notes(earlier: list[dict[str, Any]], block: str) -> list[Note]:
-    notes = []
+    notes = list[Note]()
     for message in earlier:
         content = content_text(message)
         if message["role"] in ("system", "user"):
             notes += _in_lists(content)
         if message["role"] == "user" and not _LIST.match(content):
-            old_block, said = split_block(content)
-            notes += _in_block(old_block) + [Note("", fact.type, fact.full) for fact in statements(said)]
+            old_block, task = split_block(content)
+            known = set(map(_bare, notes))
+            notes += [note for note in _in_block(old_block) if _bare(note) not in known]
+            for fact in statements(task):
+                notes = [*_without_old(notes, fact), Note("", fact.type, fact.full)]
     return _in_block(block) + notes
+
+
+def _bare(note: Note) -> str:
+    return _LEAD.sub("", note.body).casefold().rstrip("。. ")
+
+
+def _without_old(notes: list[Note], fact: Statement) -> list[Note]:
+    """The notes without those that a later statement says again or changes."""
+    known = [Known(str(at), note.type, _LEAD.sub("", note.body)) for at, note in enumerate(notes)]
+    old = {other.name for other in known if same(fact, other)}
+    while changed := replaced(fact, [other for other in known if other.name not in old]):
+        old.add(changed.name)
+    return [note for at, note in enumerate(notes) if str(at) not in old]
 
 
 def _in_lists(content: str) -> list[Note]:
@@ -112,7 +129,8 @@ def _spoken(task: str, notes: list[Note], body: dict[str, Any]) -> Reply:
     fitting = _fitting(task, notes)
     if fitting:
         reason = f"classroom rule: {len(fitting)} of {len(notes)} notes overlap with the request"
-        return Reply("\n".join(_told(note, chinese) for note in fitting) + ("" if asks else _limits(chinese)), reason)
+        told = dict.fromkeys(_told(note, chinese) for note in fitting)
+        return Reply("\n".join(told) + ("" if asks else _limits(chinese)), reason)
     if asks:
         unknown = (
             "我不知道：这次请求里没有关于这件事的笔记。"

@@ -82,7 +82,7 @@ class _Merge:
         if how == "same":
             return
         if how == "new":
-            section, text = section_for(new.type, self.sections), new.text
+            section, text = section_for(new.type, self.sections, new.text), new.text
         else:
             section, line, old = places[at]
             section.drop(line)

@@ -96,12 +96,12 @@ def text_of(sections: Iterable[Section]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def section_for(kind: str, sections: list[Section]) -> Section:
-    """The section for a type, made at its place among the others where there is none yet."""
+def section_for(kind: str, sections: list[Section], text: str = "") -> Section:
+    """The section for a type, made at its place where there is none yet, in the language of the entries and `text`."""
     for section in sections:
         if section.type == kind and section.heading:
             return section
-    chinese = mainly_chinese(" ".join(e.text for s in sections for line in s.lines if (e := line.entry)))
+    chinese = mainly_chinese(" ".join([text, *(e.text for s in sections for line in s.lines if (e := line.entry))]))
     made = Section(f"## {_ZH[kind] if chinese else kind.title()}", kind)
     later = [at for at, s in enumerate(sections) if s.type in TYPES and TYPES.index(s.type) > TYPES.index(kind)]
     sections.insert(later[0] if later else len(sections), made)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from hxmem.answers import Message
-from hxmem.desk.cuts import Cut, cut_place
+from hxmem.desk.cuts import Cut, cut_place, reason_of
 from hxmem.desk.estimates import Estimator, message_tokens
 from hxmem.desk.overflow import Shrinking
 from hxmem.desk.summary import MAX_INPUT, Division, divide, summarise, summary_message
@@ -58,7 +58,7 @@ class Compaction(Plugin):
         self.flush, self.offload, self.prompt, self.tool, self.ask = flush, offload, prompt, tool, ask
         self.max_failures, self.clock = max_failures, clock
         self.cuts, self.estimator = list[Cut](), Estimator()
-        self._failures, self._asked, self._quiet = 0, False, False
+        self._failures, self._asked, self._quiet, self._id = 0, False, False, ""
         self._learnt = 0  # tokens: what a server that named its limit takes for sure
 
     @classmethod
@@ -77,7 +77,7 @@ class Compaction(Plugin):
     def session_start(self, session: Session) -> None:
         """Forget what was the matter with another conversation."""
         self._asked = False
-        if not session.messages:
+        if not session.messages or session.id != self._id:
             self._failures, self._quiet = 0, False
 
     def tools(self, session: Session) -> Iterable[Tool]:
@@ -109,6 +109,7 @@ class Compaction(Plugin):
                 self._quiet = True
             else:
                 self._compact(session, division)
+        self._id = session.id
 
     def context_overflow(self, session: Session, error: Exception) -> bool:
         """Shrink the desk by tokens; without an archive, where one is wanted, it stays as it is."""
@@ -116,7 +117,12 @@ class Compaction(Plugin):
         try:
             log = self._archive(session)
             work = Shrinking(session, str(error), self.estimator, log)
-            self._learnt = work.target if work.told else self._learnt  # from now on the desk is compacted in time
+            if 0 < work.limit <= work.least:
+                self._kept(
+                    session, f"the system text and the tools alone take about {work.least:,} tokens: shorten them"
+                )
+                return False
+            self._learnt = work.target if work.limit else self._learnt  # from now on the desk is compacted in time
             work.cut_results()
             reason = work.summarise(
                 self.keep_messages, self.keep_tokens,
@@ -131,7 +137,7 @@ class Compaction(Plugin):
                 self._kept(session, "only the system text, the tools and short messages are left: start a new one")
             return shorter
         except Exception as failure:
-            self._kept(session, f"{failure}" or type(failure).__name__)
+            self._kept(session, reason_of(failure))
             return False
 
     def _compact(self, session: Session, division: Division) -> None:
@@ -145,7 +151,7 @@ class Compaction(Plugin):
         except Exception as error:
             self._failures += 1
             end = "; no more tries in this conversation" if self._failures >= self.max_failures else ""
-            self._kept(session, (f"{error}" or type(error).__name__) + end)
+            self._kept(session, reason_of(error) + end)
 
     def _text(self, session: Session, division: Division, limit: int = MAX_INPUT) -> str:
         return summarise(division, self.ask or session.asker("summary"), session.lang, self.prompt, limit)
@@ -169,7 +175,7 @@ class Compaction(Plugin):
             try:
                 session.compacting(list(leaving))
             except Exception as error:
-                session.notify(f"[DESK] PreCompact failed, going on: {error or type(error).__name__}")
+                session.notify(f"[DESK] PreCompact failed, going on: {reason_of(error)}")
 
     def _archive(self, session: Session) -> SessionLog | None:
         """The archive with everything in it that is on the desk; raises FileProblem when it can't be written."""

@@ -1,11 +1,15 @@
-"""Where a conversation may be cut, and the record of a cut; a tool call and its results always stay together."""
+"""Where a conversation may be cut, and how a cut is told; a tool call and its results always stay together."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hxmem.answers import Message
 from hxmem.desk.estimates import message_tokens
 from hxmem.plugins import is_summary
+from hxmem.text import cut_middle
+
+MAX_REASON = 300  # characters: a notice is one line
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,24 @@ def parts(messages: Sequence[Message], place: int) -> tuple[list[Message], list[
     before = messages[:place]
     system = [message for message in before if message.get("role") == "system"]
     return system, [message for message in before if message.get("role") != "system"], list(messages[place:])
+
+
+def reason_of(error: BaseException) -> str:
+    """What went wrong, on one short line.
+
+    >>> reason_of(ValueError("no\\nroom")), reason_of(KeyError())
+    ('no room', 'KeyError')
+    """
+    return cut_middle(" ".join(str(error).split()), MAX_REASON) or type(error).__name__
+
+
+def each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """A copy of a value of JSON in which each text, however deep, is changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [each_text(item, change) for item in value]
+    return {key: each_text(item, change) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def count(messages: Sequence[Message]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from hxmem.answers import Message, ToolCall
 from hxmem.credentials import mask
-from hxmem.desk.cuts import Cut, tool_names
+from hxmem.desk.cuts import Cut, reason_of, tool_names
 from hxmem.desk.estimates import Estimator
 from hxmem.files import FileProblem, safe_name, state_folder, write_atomic
 from hxmem.plugins import Plugin, Session
@@ -83,7 +83,9 @@ class Eviction(Plugin):
         try:
             write_atomic(state_folder(session.root, FOLDER, id) / name, text)
         except (FileProblem, OSError) as error:
-            session.notify(f"[DESK] eviction: the result of {tool} stays on the desk, its file failed: {error}")
+            session.notify(
+                f"[DESK] eviction: the result of {tool} stays on the desk, its file failed: {reason_of(error)}"
+            )
             return result
         path = f".harnessx/{FOLDER}/{id}/{name}"
         session.notify(f"[DESK] eviction: {len(text):,} characters of {tool} are in {path}")

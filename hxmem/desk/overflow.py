@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hxmem.answers import Message
-from hxmem.desk.cuts import cut_place, request_index
+from hxmem.desk.cuts import cut_place, each_text, reason_of, request_index
 from hxmem.desk.estimates import Estimator, message_tokens, request_tokens
 from hxmem.desk.summary import MAX_INPUT, Division, divide, earlier_summary, summary_message
 from hxmem.language import sentences
@@ -54,10 +54,16 @@ class Shrinking:
         self._sizes = [message_tokens(message) for message in self.desk]
         self._words, self._originals = sentences(__file__, session.lang), dict[int, tuple[Message, Message]]()
         self._fixed = request_tokens([], session.tools)
-        self.target, self.told, found = estimator.tokens(session) // 2, False, limits(error)
+        self.target, self.limit, found = estimator.tokens(session) // 2, 0, limits(error)  # tokens; 0 is not told
         if found and _LOW <= (scale := found[1] / (self._fixed + sum(self._sizes))) <= _HIGH:
-            self.target, self.told, estimator.scale = round(SHARE * found[0]), True, scale
+            self.target, self.limit, estimator.scale = round(SHARE * found[0]), found[0], scale
         self.scale = estimator.scale
+
+    @property
+    def least(self) -> int:
+        """The tokens of what stays whatever is cut: the system text and the tools."""
+        system = [message for message in self.desk if message.get("role") == "system"]
+        return round(self.scale * (self._fixed + sum(map(message_tokens, system))))
 
     @property
     def over(self) -> float:
@@ -75,8 +81,7 @@ class Shrinking:
         self, keep_messages: int, keep_tokens: int, summarise: Summarise, leave: Callable[[Sequence[Message]], object]
     ) -> str:
         """Put a summary in the place of all but the tail; returns why it is only a mark, if it is."""
-        system = [message for message in self.desk if message.get("role") == "system"]
-        room = self.target - self.scale * (self._fixed + sum(map(message_tokens, system)))
+        room = self.target - self.least
         tail = max(1, min(keep_tokens or max(2_000, min(8_000, self.target // 4)), int(room / 2)))
         by_tokens = cut_place(self.desk, 1, tail, lambda message: round(self.scale * message_tokens(message)))
         division = divide(self.desk, max(by_tokens, 0 if keep_tokens else cut_place(self.desk, keep_messages)))
@@ -87,7 +92,7 @@ class Shrinking:
         try:
             text = summarise(division, max(LEAST, min(MAX_INPUT, int(self.target / self.scale))))
         except Exception as error:  # the desk must get shorter with a summary or without
-            reason = f"{error}" or type(error).__name__
+            reason = reason_of(error)
             mark = self._words["no_summary"].strip().format(count=len(division.leaving))
             text = "\n\n".join(filter(None, [mark, earlier_summary(division.prefix)]))
         self.desk = division.desk(summary_message(text, self.session.lang, self.log.name if self.log else ""))
@@ -134,9 +139,8 @@ class Shrinking:
             if len(text) <= limit + _MARK:
                 return text
             try:
-                value = json.loads(text)
-                short = {key: cut(item) if isinstance(item, str) else item for key, item in value.items()}
-            except (ValueError, AttributeError, RecursionError):
+                short = each_text(json.loads(text), cut)
+            except (ValueError, RecursionError):
                 short = {}
             found = json.dumps(short, ensure_ascii=False)
             return found if short and len(found) < len(text) else json.dumps({"cut": cut(text)}, ensure_ascii=False)

@@ -5,7 +5,7 @@ from typing import Any
 
 from hxmem.answers import ToolCall
 from hxmem.desk.compaction import Compaction
-from hxmem.desk.cuts import Cut
+from hxmem.desk.cuts import Cut, reason_of
 from hxmem.desk.eviction import Eviction
 from hxmem.plugins import Plugin, Session, Tool
 
@@ -56,7 +56,7 @@ class Desk(Plugin):
         try:
             return getattr(part, hook)(session, *arguments)
         except Exception as error:
-            session.notify(f"[DESK] {part.name} failed: {error or type(error).__name__}")
+            session.notify(f"[DESK] {part.name} failed: {reason_of(error)}")
             return otherwise
         finally:
             cuts = getattr(part, "cuts", [])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hxmem.answers import Message
-from hxmem.desk.cuts import Cut, count, cut_place, parts, request_index, safe_places, tool_names
+from hxmem.desk.cuts import Cut, count, cut_place, each_text, parts, reason_of, request_index, safe_places, tool_names
 from hxmem.desk.estimates import Estimator, message_tokens
 from hxmem.files import FileProblem
 from hxmem.plugins import SUMMARY_TAG, Plugin, Session, is_summary
@@ -42,8 +42,8 @@ class _Pass(Plugin):
             self.act(session, tokens)
         except (FileProblem, OSError) as error:
             desk = tuple(session.messages)
-            self.cuts.append(Cut("kept", desk, desk, tokens, tokens, str(error)))
-            session.notify(f"[DESK] {self.name}: nothing was shortened, the archive failed: {error}")
+            self.cuts.append(Cut("kept", desk, desk, tokens, tokens, reason_of(error)))
+            session.notify(f"[DESK] {self.name}: nothing was shortened, the archive failed: {reason_of(error)}")
 
     def act(self, session: Session, tokens: int) -> None:
         """Shorten the desk, whose request is estimated to take so many tokens."""
@@ -193,25 +193,21 @@ def short_arguments(arguments: Any, limit: int) -> Any:
     >>> short_arguments('{"path": "a.txt", "lines": ["' + 30 * "very " + 'long"]}', 100)
     '{"path": "a.txt", "lines": ["very very very very ...(argument truncated)"]}'
     """
+
+    def cut(text: str) -> str:
+        short = text[: edge(text, ARGUMENT_HEAD, -1)] + ARGUMENT_MARK
+        return short if limit < len(text) and len(short) < len(text) else text
+
     if not isinstance(arguments, str):
-        return _short(arguments, limit)
+        return each_text(arguments, cut)
     if len(arguments) <= limit:
         return arguments
     try:
         value = json.loads(arguments)
-        short = _short(value, limit)
+        short = each_text(value, cut)
         return arguments if short == value else whole(json.dumps(short, ensure_ascii=False, allow_nan=False))
     except (ValueError, RecursionError):  # no JSON, or such that it can't be written again
-        return whole(json.dumps({"arguments": _short(arguments, limit)}, ensure_ascii=False))
-
-
-def _short(value: Any, limit: int) -> Any:
-    if isinstance(value, str) and len(value) > limit:
-        short = value[: edge(value, ARGUMENT_HEAD, -1)] + ARGUMENT_MARK
-        return short if len(short) < len(value) else value
-    if isinstance(value, list):
-        return [_short(item, limit) for item in value]
-    return {key: _short(item, limit) for key, item in value.items()} if isinstance(value, dict) else value
+        return whole(json.dumps({"arguments": cut(arguments)}, ensure_ascii=False))
 
 
 def _short_call(call: Message, limit: int) -> Message:

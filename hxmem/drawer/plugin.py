@@ -8,7 +8,7 @@ from hxmem.drawer.extraction import Extraction, extract
 from hxmem.drawer.prompts import INDEX_LABEL, prompts
 from hxmem.drawer.recall import recall
 from hxmem.drawer.store import MemoryStore
-from hxmem.plugins import Plugin, Section, Session
+from hxmem.plugins import Plugin, Section, Session, is_summary
 
 
 class Drawer(Plugin):
@@ -47,7 +47,9 @@ class Drawer(Plugin):
         if chosen and (chosen.how == "keyword" or (chosen.how == "none" and self.store(session).list())):
             so = "chose by keywords" if chosen.memories else "no note fits by keywords"
             session.notify(f"[MEMORY] side-query failed, {so}: {chosen.reason}")
-        found = extract(session.messages, self.store(session), session.asker("extraction"), session.lang)
+        said = [at for at, m in enumerate(session.messages) if m.get("role") == "user" and not is_summary(m)]
+        new = session.messages[max(said, default=0) :]  # what was said before was looked at in its own run
+        found = extract(new, self.store(session), session.asker("extraction"), session.lang)
         self.extraction = found
         if found.written:
             session.notify(f"[MEMORY] extracted {len(found.written)} new memories")

@@ -23,6 +23,8 @@ from hxmem.plugins import Ask
 from hxmem.text import cut_middle
 
 MAX_FRESH = 30_000  # characters of the logs in one request; more are taken in step by step
+ROOM = 0.9  # of the budget in characters that the model is told: it can't count them
+MAX_PORTIONS = 20  # of one run; a journal of years whose MEMORY.md was deleted takes several
 TRIES = 2  # the second one is told what was wrong with the first
 _BLOCK = re.compile(rb"^[^ \t\r\n]", re.MULTILINE)  # what isn't indented: an entry, a heading, a line of prose
 _HEADER = re.compile(r"## \d\d:\d\d:\d\d( .*)?")  # the ledger's own: the order of the entries says as much
@@ -102,10 +104,12 @@ def _consolidate(
         before, state, there = folder.read_memory(), folder.state(), folder.memory.exists()
         new = fresh(folder, state)
     run = _Run(before, state.consolidated if there else {})
-    groups = portions(new.pieces, lambda piece: len(piece.text) + 1, MAX_FRESH)
+    every = portions(new.pieces, lambda piece: len(piece.text) + 1, MAX_FRESH)
+    groups = every[:MAX_PORTIONS]
+    more = [f"{len(every) - MAX_PORTIONS} more portions of the logs are left for the next time"] * (groups != every)
     for number, group in enumerate(groups, 1):
         reached = {piece.log: piece.mark for piece in group}
-        marks = new.state.consolidated if number == len(groups) else {**run.marks, **reached}
+        marks = new.state.consolidated if number == len(every) else {**run.marks, **reached}
         try:
             checked = _ask(ask, instruction, run.text, group, max_tokens)
             run.refused = checked.reason or _commit(folder, run, checked.text, marks, now)
@@ -118,7 +122,7 @@ def _consolidate(
     if not groups and there and new.state != state:  # blank lines and headers: no words to ask about
         _commit(folder, run, run.text, new.state.consolidated, now)
     status = "refused" if run.refused else "written" if run.written else "nothing new"
-    reason = "; ".join(filter(None, [run.refused, *new.problems]))
+    reason = "; ".join(filter(None, [run.refused, *more, *new.problems]))
     return Consolidation(status, reason, before, run.text, tuple(dict.fromkeys(run.logs)), tuple(run.dropped))
 
 
@@ -164,14 +168,14 @@ def _pieces(log: str, data: bytes, done: int) -> list[Piece]:
 def _instruction(lang: str, max_tokens: int, prompt: str) -> tuple[str, str]:
     """What the model is asked to do within the budget, and the sentence of a second try."""
     words = sentences(__file__, lang)
-    characters = round(max_tokens / (0.3 if language(lang) == "en" else 0.6), -2)  # the weights of estimate_tokens
+    characters = round(ROOM * max_tokens / (0.3 if language(lang) == "en" else 0.6), -2)  # as estimate_tokens weighs
     asked = (prompt or words["consolidate"]).strip()
     return asked.replace("{tokens}", f"{max_tokens}").replace("{characters}", f"{characters:.0f}"), words["again"]
 
 
 def _ask(ask: Ask, instruction: tuple[str, str], present: str, group: Sequence[Piece], max_tokens: int) -> Checked:
     """The reply to one portion, checked; a reply that is no good gets a second try."""
-    said = "\n".join(_shown(group))
+    said = mask("\n".join(_shown(group))).text  # a person may have written into a log
     asked, checked = instruction[0], Checked("")
     for _ in range(TRIES):
         content = f"{asked}\n\n{PRESENT_LABEL}\n{mask(present).text.strip() or '(none)'}\n\n{FRESH_LABEL}\n{said}"

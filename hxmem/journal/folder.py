@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hxmem.files import FileProblem, lock, read_text, state_folder, write_atomic
+from hxmem.files import FileProblem, OutsideRoot, inside, lock, read_text, state_folder, write_atomic
 
 MAX_FILE_BYTES = 20_000_000  # of one log
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
+_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])\.md")
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,9 @@ class State:
 
     consolidated: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # log -> bytes taken in, their SHA-256
     flushed: Mapping[str, str] = field(default_factory=dict)  # session -> the last archive entry that was flushed
-    maintained: str = ""  # when the last whole pass of maintenance ended well, as an ISO time with its zone
+    maintained: str = ""  # when a pass of maintenance last made MEMORY.md new, as an ISO time with its zone
+    failed: int = 0  # passes since then that did not
+    tried: str = ""  # when the last of these was
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,18 @@ class JournalFolder:
 
     def days(self) -> list[Path]:
         """The logs, oldest first; files with other names are left alone."""
-        return sorted(path for path in self.logs.glob("*.md") if _DAY.fullmatch(path.name) and path.is_file())
+        return sorted(path for path in self.logs.glob("*.md") if _DAY.fullmatch(path.name) and self.holds(path))
+
+    def holds(self, path: Path) -> bool:
+        """Whether this is a file of the journal, and no link out of it."""
+        try:
+            return path.is_file() and inside(self.path, path).is_file()
+        except OutsideRoot:
+            return False
 
     def read_memory(self) -> str:
-        """The text of MEMORY.md, "" when there is none."""
-        return read_text(self.memory, MAX_FILE_BYTES) if self.memory.exists() else ""
+        """The text of MEMORY.md, "" when there is none; FileProblem when it is a link out of the journal."""
+        return read_text(inside(self.path, self.memory.name), MAX_FILE_BYTES) if self.memory.exists() else ""
 
     def make(self) -> None:
         """Make the folders."""
@@ -84,14 +93,23 @@ class JournalFolder:
             yield
 
     def state(self) -> State:
-        """The state on disk."""
+        """The state on disk; an empty one where it can't be read."""
+        return self._state() or State()
+
+    def state_is_whole(self) -> bool:
+        """Whether the state on disk can be read."""
+        return self._state() is not None
+
+    def _state(self) -> State | None:
         try:
             value = json.loads(read_text(self.path / ".state.json", MAX_FILE_BYTES))
             done = {str(log): (int(size), str(digest)) for log, (size, digest) in value["consolidated"].items()}
             flushed = {str(session): str(entry) for session, entry in value["flushed"].items()}
-            return State(done, flushed, str(value["maintained"]))
+            return State(
+                done, flushed, str(value["maintained"]), int(value.get("failed", 0)), str(value.get("tried", ""))
+            )
         except (FileProblem, ValueError, TypeError, KeyError, AttributeError):
-            return State()
+            return None
 
     def write_state(self, state: State) -> None:
         """Replace the state; the caller holds the lock and has read the state under it."""

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from hxmem.credentials import mask
 from hxmem.files import FileProblem, inside, read_text
 from hxmem.journal.folder import MAX_FILE_BYTES, JournalFolder
 from hxmem.language import sentences
@@ -11,6 +12,7 @@ from hxmem.plugins import SUMMARY_TAG
 from hxmem.text import estimate_tokens
 
 BUDGET = 8_000  # tokens of the whole text; AgentScope's value
+MAX_SHOWN = 100_000  # characters of a file that could fit in: only these are looked through for credentials
 _TAGS = f"memory_context|agents_context|loaded_context|relevant_memories|memory|{SUMMARY_TAG}|session_context"
 _OUR_TAG = re.compile(rf"<(?=\s*/?\s*(?:{_TAGS})\b)", re.IGNORECASE)
 _HEADING = re.compile(r"(#{1,6})\s")
@@ -23,7 +25,9 @@ def context(folder: JournalFolder, lang: str = "", budget: int = BUDGET) -> str:
     which is the newest. What is cut is said. Neither can close our tags or open new ones.
     """
     words = sentences(__file__, lang)
-    agents, memory = (_OUR_TAG.sub("&lt;", text.strip("\n")) for text in (_agents(folder), _memory(folder)))
+    agents, memory = _agents(folder), _memory(folder)
+    agents = _plain(f"{mask(agents[:MAX_SHOWN]).text}{agents[MAX_SHOWN:]}")
+    memory = _plain(f"{memory[:-MAX_SHOWN]}{mask(memory[-MAX_SHOWN:]).text}")
     room = budget - estimate_tokens(words["guidance"])
     if room < 0:
         return ""
@@ -35,6 +39,10 @@ def context(folder: JournalFolder, lang: str = "", budget: int = BUDGET) -> str:
         memory = _tail(memory, room, words["cut"])
     blocks = [_loaded(words["loaded"], agents, memory)] if agents or memory else []
     return "\n\n".join([words["guidance"], *blocks])
+
+
+def _plain(text: str) -> str:
+    return _OUR_TAG.sub("&lt;", text.strip("\n"))
 
 
 def _loaded(line: str, agents: str, memory: str) -> str:

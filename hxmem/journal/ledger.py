@@ -7,19 +7,24 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from textwrap import dedent
 from typing import TypeVar
 
 from hxmem.credentials import mask
 from hxmem.files import NEW_FILE_MODE, FileProblem
 from hxmem.journal.folder import JournalFolder
-from hxmem.text import whole
+from hxmem.text import HAN, whole
 
 T = TypeVar("T")
 _MODE = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_MARK = re.compile(r"(?:[-*+•·–]|\d{1,3}[.)])\s+(?=\S)|[•·]|\d{1,3}、")
-_DASH = re.compile(r"[-*+•·–]\s+(?=\S)")  # not "1.": an entry may begin with a date
+_MARK = re.compile(
+    r"(?:[-*+•·–●▪◦‣○]|\d{1,3}[.)])\s+(?=\S)|[•·●▪◦‣]|\d{1,3}、|[(（]\d{1,2}[)）]\s*(?=\S)|[①-⑳]\s*(?=\S)"
+    f"|(?:-|\\d{{1,3}}[.．])(?=[{HAN}])|\\d{{1,3}}[.．](?=\\*\\*)"  # Chinese lists often lack the space
+)
+_DASH = re.compile(r"[-*•]\s+(?=\S)")  # not "1." or "+": an entry may begin with a date or an amount
 _HEADING = re.compile(r"#{1,6}\s")
 _FENCE = re.compile(r"```|~~~")
+_RULE = re.compile(r"(?:([-*_])[ \t]*)(?:\1[ \t]*){2,}")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")  # say nothing in a log
 
 
@@ -72,12 +77,13 @@ def bullet(text: str) -> str:
     >>> bullet("* Ann leads the project.\nSince May.")
     '- Ann leads the project.\n  Since May.\n'
     """
-    lines = [line.strip() for line in mask(_CONTROL.sub("", whole(text))).text.splitlines()]
-    lines = [line for line in lines if line]
+    lines = mask(_CONTROL.sub("", whole(text))).text.expandtabs(4).splitlines()
+    lines = [line for line in lines if line.strip()]
     if not lines:
         return ""
-    first = _DASH.match(lines[0])
-    return "\n  ".join([f"- {lines[0][first.end() if first else 0 :]}", *lines[1:]]) + "\n"
+    title, rest = lines[0].strip(), dedent("\n".join(" " * _indent(line) + line.strip() for line in lines[1:]))
+    first = _DASH.match(title)
+    return "\n  ".join([f"- {title[first.end() if first else 0 :]}", *rest.splitlines()]) + "\n"
 
 
 def bullets(text: str, deep: bool = False) -> list[str]:
@@ -91,20 +97,42 @@ def bullets(text: str, deep: bool = False) -> list[str]:
 
 def blocks(text: str, deep: bool = False) -> list[tuple[str, str]]:
     """The parts of a Markdown text in order, as (kind, text): an entry, a heading, a fence, or one line of prose."""
-    found, depth, blank = list[tuple[str, str]](), -1, False  # depth: of the present entry's mark, -1 outside of one
-    for line in text.expandtabs(4).splitlines():
-        bare, indent = line.strip(), len(line) - len(line.lstrip())
-        if bare and (mark := _MARK.match(bare)) and (deep or depth < 0 or indent < depth + 2):
-            found.append(("entry", bare[mark.end() :].strip()))
-            depth = indent
-        elif bare and depth >= 0 and (indent > depth or not (blank or _HEADING.match(line) or _FENCE.match(line))):
-            found[-1] = ("entry", f"{found[-1][1]}\n{bare}")
+    return [(kind, text) for kind, text, _ in outline(text, deep)]
+
+
+def outline(text: str, deep: bool = False) -> list[tuple[str, str, int]]:
+    """The parts like `blocks`, each with the indentation of its first line.
+
+    Further lines of an entry keep what they are indented beyond its text; a code block right behind it belongs to it.
+    """
+    found = list[tuple[str, str, int]]()
+    depth, column, blank, code, outer = -1, 0, False, -1, False  # depth: of the present entry's mark, -1 outside of one
+    lines = text.expandtabs(4).splitlines()
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)]
+    for number, line in enumerate(lines):
+        bare, indent = line.strip(), _indent(line)
+        fence = _FENCE.match(line)
+        if fence and number > code and depth >= 0 and not blank and not outer:
+            code = next((end for end in fences if end > number + 1 and lines[number + 1].strip()), -1)  # its end
+        inside = number <= code
+        rule = indent <= max(depth, 0) and _RULE.fullmatch(bare)
+        if bare and not (inside or rule) and (mark := _MARK.match(bare)) and (deep or depth < 0 or indent < depth + 2):
+            found.append(("entry", bare[mark.end() :].strip(), indent))
+            depth, column = indent, indent + mark.end()
+        elif bare and depth >= 0 and (inside or indent > depth or not (blank or rule or fence or _HEADING.match(line))):
+            kind, start, at = found[-1]
+            found[-1] = (kind, f"{start}\n{' ' * (indent - column * (not inside))}{bare}", at)
         elif bare:
-            kind = "heading" if _HEADING.match(line) else "fence" if _FENCE.match(line) else "prose"
-            found.append((kind, bare))
+            kind = "heading" if _HEADING.match(line) else "fence" if fence else "prose"
+            outer ^= bool(fence)
+            found.append((kind, bare, indent))
             depth = -1
         blank = not bare
     return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def portions(items: Iterable[T], size: Callable[[T], int], room: int) -> list[list[T]]:

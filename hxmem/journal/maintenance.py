@@ -32,12 +32,21 @@ class Maintained:
 
 
 def since_last(state: State, now: datetime) -> timedelta:
-    """The time since the last pass that ended well; a very long one when there was none, or it lies in the future."""
+    """The time since a pass last made MEMORY.md new; a very long one when none did, or it lies in the future."""
     try:
         passed = now - datetime.fromisoformat(state.maintained)
     except (ValueError, TypeError):
         return timedelta.max
     return passed if passed >= timedelta(0) else timedelta.max
+
+
+def due(state: State, now: datetime, gap: timedelta) -> bool:
+    """Whether a pass is due: `gap` after one made MEMORY.md new, or after one that failed for the second time.
+
+    What failed once is tried again at the next occasion.
+    """
+    tried = since_last(replace(state, maintained=state.tried), now) if state.failed > 1 else timedelta.max
+    return min(since_last(state, now), tried) >= gap
 
 
 def maintain(
@@ -49,10 +58,12 @@ def maintain(
     log_days: int = LOG_DAYS,
     session_days: int = SESSION_DAYS,
     max_tokens: int = 4_000,
+    prompt: str = "",
 ) -> Maintained:
     """Run all steps; one that fails is named, and the others still run.
 
-    The pass counts as done, for `since_last`, only when the consolidation ended well: a failed one is tried again.
+    The pass counts, for `since_last`, only when it made MEMORY.md new: a failed one is tried again, and one that found
+    nothing new cost nothing.
     """
     problems: list[str] = []
 
@@ -63,14 +74,14 @@ def maintain(
             problems.append(str(error))
             return ()
 
-    done = consolidate(folder, ask, now, lang, max_tokens)
+    done = consolidate(folder, ask, now, lang, max_tokens, prompt)
     if done.status not in ("written", "nothing new"):
         problems.append(f"consolidation: {done.reason or done.status}")
     archived = step(lambda: archive_logs(folder, now, log_days))
     pruned = step(lambda: prune_sessions(folder, now, session_days))
     step(Search(folder).refresh)
-    if done.status in ("written", "nothing new"):
-        step(lambda: _remember(folder, now))
+    if done.status != "busy":
+        step(lambda: _remember(folder, now, done.status))
     return Maintained(done, archived, pruned, tuple(problems))
 
 
@@ -121,9 +132,16 @@ def prune_sessions(folder: JournalFolder, now: datetime, days: int = SESSION_DAY
     return tuple(gone)
 
 
-def _remember(folder: JournalFolder, now: datetime) -> None:
+def _remember(folder: JournalFolder, now: datetime, status: str) -> None:
+    time = now.isoformat(timespec="seconds")
     with folder.locked():
-        folder.write_state(replace(folder.state(), maintained=now.isoformat(timespec="seconds")))
+        old = folder.state()
+        new = (
+            replace(old, failed=old.failed + 1, tried=time) if status == "refused" else replace(old, failed=0, tried="")
+        )
+        new = replace(new, maintained=time) if status == "written" else new
+        if new != old:
+            folder.write_state(new)
 
 
 def _day(path: Path) -> date | None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from hxmem.journal.flush import Flush, flush
+from hxmem.journal.flush import Flush
 from hxmem.journal.folder import JournalFolder
 from hxmem.journal.injection import BUDGET, context
-from hxmem.journal.maintenance import EVERY, GAP, LOG_DAYS, SESSION_DAYS, Maintained, maintain, since_last
+from hxmem.journal.maintenance import EVERY, GAP, LOG_DAYS, SESSION_DAYS, Maintained, due, maintain
+from hxmem.journal.pending import TRIES, flush_new, leftovers
 from hxmem.journal.reading import tools as reading_tools
 from hxmem.journal.search import Search
 from hxmem.plugins import Ask, Plugin, Section, Session, Tool
@@ -20,9 +20,10 @@ class Journal(Plugin):
     """A daily log and a long-term memory in `<root>/.harnessx/journal`.
 
     At Stop and before a compaction the model is asked what is new (`flush`: "always", "never", or the seconds between
-    two flushes; what is not flushed yet is part of the next one). Maintenance follows a flush after `gap`, and runs
-    each `every` in any case. All this happens in the background, unless `background` is False; `wait` and `close`
-    wait for it, and so does Python when it exits. `ask` is a model for this work alone.
+    two flushes; what is not flushed yet is part of the next one, or of the next maintenance once the conversation
+    rests). Maintenance follows a flush after `gap`, and runs each `every` in any case. All this happens in the
+    background, unless `background` is False; `wait` and `close` wait for it, and so does Python when it exits. `ask` is
+    a model for this work alone; the two prompts stand for the built-in ones.
     """
 
     name = "journal"
@@ -43,6 +44,8 @@ class Journal(Plugin):
         gap: timedelta = GAP,
         log_days: int = LOG_DAYS,
         session_days: int = SESSION_DAYS,
+        flush_prompt: str = "",
+        consolidation_prompt: str = "",
         clock: Clock = now,
     ) -> None:
         if isinstance(flush, str) and flush not in ("always", "never"):
@@ -51,10 +54,12 @@ class Journal(Plugin):
         self.maintenance, self.background, self.ask = maintenance, background, ask
         self.budget, self.max_tokens, self.every, self.gap = budget, max_tokens, every, gap
         self.log_days, self.session_days, self.clock = log_days, session_days, clock
+        self.flush_prompt, self.consolidation_prompt = flush_prompt, consolidation_prompt
         self.flushes: list[Flush] = []
         self.passes: list[Maintained] = []
         self._searches = dict[Path, Search]()
         self._flushed = dict[str, datetime]()
+        self._refused = dict[str, int]()
         self._pool: ThreadPoolExecutor | None = None
         self._jobs: list[Future[None]] = []
 
@@ -104,28 +109,22 @@ class Journal(Plugin):
         due = last is None or (not isinstance(self.flush, str) and (time - last).total_seconds() >= self.flush)
         if self.flush == "always" or (self.flush != "never" and due):
             self._flushed[session.id] = time
-            self._do("flush", session, lambda: self._flush_now(session, log))
+            self._do("flush", session, lambda: self._flush_now(session, log.id))
 
-    def _flush_now(self, session: Session, log: SessionLog) -> None:
-        """Flush what the archive holds behind the last entry that was flushed."""
+    def _flush_now(self, session: Session, id: str, tries: int = 0) -> None:
+        """Flush what the archive of a conversation holds behind the last entry that was flushed."""
         folder = JournalFolder(session.root)
-        entries = [entry for entry in log.entries() if entry.kind == "message"]
-        mark = folder.state().flushed.get(log.id)
-        start = next((n for n in range(len(entries), 0, -1) if entries[n - 1].id == mark), 0)
-        new = entries[start:]
-        if not new:
-            return
         ask = self.ask or session.asker("flush")
-        done = flush([entry.message for entry in new], folder, ask, self.clock(), session.lang, log.id)
+        tries = tries or self._refused.get(id, 0) + 1
+        done = flush_new(folder, id, ask, self.clock(), session.lang, tries, self.flush_prompt)
+        self._refused[id] = self._refused.get(id, 0) + 1 if done.refused else 0
+        if done == Flush():
+            return
         self.flushes.append(done)
         if done.written and done.path:
             session.notify(f"[JOURNAL] {len(done.written)} new in {done.path.relative_to(folder.path).as_posix()}")
         if done.reason:
             session.notify(f"[JOURNAL] flush {'failed' if done.failed else 'done'}: {done.reason}")
-        if not done.failed:
-            with folder.locked():
-                state = folder.state()
-                folder.write_state(replace(state, flushed={**state.flushed, log.id: new[-1].id}))
         self.search(session.root).refresh()
 
     def _maintain(self, session: Session, gap: timedelta) -> None:
@@ -134,11 +133,14 @@ class Journal(Plugin):
 
     def _maintain_now(self, session: Session, gap: timedelta) -> None:
         folder, time = JournalFolder(session.root), self.clock()
-        if not folder.path.exists() or since_last(folder.state(), time) < gap:
+        if not folder.path.exists() or not due(folder.state(), time, gap):
             return
+        if self.flush != "never":
+            for id in leftovers(folder, time, self.gap, SessionLog.of(session, self.clock).id):
+                self._flush_now(session, id, TRIES)  # nobody adds to it: one try is the last
         ask = self.ask or session.asker("consolidation")
-        days = {"log_days": self.log_days, "session_days": self.session_days}
-        done = maintain(folder, ask, time, session.lang, max_tokens=self.max_tokens, **days)
+        limits = {"log_days": self.log_days, "session_days": self.session_days, "max_tokens": self.max_tokens}
+        done = maintain(folder, ask, time, session.lang, prompt=self.consolidation_prompt, **limits)
         self.passes.append(done)
         if done.consolidation and done.consolidation.status == "written":
             session.notify(f"[JOURNAL] MEMORY.md made new from {', '.join(done.consolidation.logs)}")

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hxmem.credentials import mask
 from hxmem.files import inside, read_text
 from hxmem.journal.folder import MAX_FILE_BYTES, JournalFolder
 from hxmem.journal.ledger import append
@@ -60,7 +61,7 @@ def memory_search(search: Search, arguments: Arguments) -> str:
     query = _query(arguments)
     found = search.memory(query)
     lines = [f"Source: {hit.path}#{hit.line}: {cut_middle(hit.text, MAX_LINE)}" for hit in found]
-    return "\n".join([f"Found {len(found)} matches:", *lines]) if found else _nothing("memories", query)
+    return mask("\n".join([f"Found {len(found)} matches:", *lines])).text if found else _nothing("memories", query)
 
 
 def memory_get(folder: JournalFolder, arguments: Arguments) -> str:
@@ -84,7 +85,7 @@ def memory_get(folder: JournalFolder, arguments: Arguments) -> str:
     shown = [f"{number}|{cut_middle(lines[number - 1], MAX_READ - 200)}" for number in range(start, end + 1)]
     kept = fitting(shown, lambda line: len(line) + 1, MAX_READ - 100)
     more = [f"(up to line {end} there is more: read on with start {start + len(kept)})"] * (len(kept) < len(shown))
-    return "\n".join([*kept, *more])
+    return mask("\n".join([*kept, *more])).text  # a person may have written into the file
 
 
 def memory_save(folder: JournalFolder, clock: Clock, arguments: Arguments) -> str:

@@ -163,7 +163,7 @@ def _ask(db: "Connection", table: str, query: str, limit: int) -> list[Found]:
         if len(found) < limit:
             for _, *hit in match(db, table, expression, limit):
                 found.setdefault((hit[0], hit[1]), Found(*hit))
-    weights = telling(query) if len(found) < limit else {}
+    weights = telling(query) if len(found) < limit and len(words) > 1 else {}
     if some := _some(db, table, weights):
         for held, *hit in match(db, table, some, limit * _SPARE):
             if sum(weight for term, weight in weights.items() if _holds(held, term)) >= min(1, sum(weights.values())):

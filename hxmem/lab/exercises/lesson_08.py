@@ -11,6 +11,7 @@ _CASES: tuple[tuple[str, Sequence[str], str], ...] = (  # a text, its pieces, th
     ("use uv", ("use", "uv"), "Latin words are not cut into pairs: `use uv` has two tokens"),
     ("UV", ("uv",), "UV and uv should be found by each other: make Latin letters lower-case"),
     ("python 3", ("python", "3"), "digits are tokens too: `python 3` has two"),
+    ("pre-edit", ("pre", "edit"), "a sign ends a Latin run too: `pre-edit` has two pieces, and no third for the whole"),
     ("数据，库存", ("数据", "库存"), "a sign ends a run: no piece goes over the comma in 数据，库存"),
     (
         "用UV装依赖",
@@ -49,7 +50,7 @@ EXERCISES = {
         (
             "Find the runs first. One pattern with | in it can match either a Chinese run or a Latin one.",
             "re.findall gives the runs in their order, without spaces and signs. Decide for each which kind it is.",
-            "For a Chinese run take the pairs as `bigrams` did. When that list is empty, the run itself is the piece.",
+            "For a Chinese run take the pairs as `grams` did. When that list is empty, the run itself is the piece.",
         ),
     ),
 }
