@@ -175,6 +175,9 @@ class Archive(Plugin):
         self._told, session.id = "", self.id or session.id
         if self.id and not session.messages:
             session.messages = SessionLog.of(session, self.clock).restore(session)
+            count = len(session.messages)
+            how = f"goes on with {count} messages" if count else "a new conversation"
+            session.notify(f"[ARCHIVE] {self.id}: {how}")
 
     def before_request(self, session: Session) -> None:
         """Write down what was said since the last request; the same trouble is told once a run."""

@@ -78,7 +78,8 @@ def test_three_runs_under_one_id_keep_their_order(agent, tmp_path):
     assert contents(result.messages[1:]) == everything
     assert contents(made.bodies[2]["messages"][1:]) == everything[:5]
     assert result.session == "x"
-    assert result.notices == made.run("again").notices
+    assert result.notices[0] == "[ARCHIVE] x: goes on with 4 messages"
+    assert result.notices[1:] == made.run("again").notices[1:]
 
 
 def test_a_history_that_the_caller_gives_is_not_laid_on_the_desk_twice(agent, tmp_path):
@@ -222,7 +223,7 @@ def test_the_same_trouble_is_told_once_a_run_and_again_in_the_next(agent, tmp_pa
 
     monkeypatch.setattr("hxmem.entries.os.fsync", full)
     for _ in range(2):
-        lines = [line for line in made.run("one").notices if line.startswith("[ARCHIVE]")]
+        lines = [line for line in made.run("one").notices if line.startswith("[ARCHIVE] what")]
         assert lines == [
             "[ARCHIVE] what was said is not written down: x.log.jsonl could not be written (No space left on device): check the disk."
         ]

@@ -32,6 +32,12 @@ def test_a_session_goes_on_in_the_next_process(tmp_path):
     assert len(archives(tmp_path)[0].read_text("utf-8").splitlines()) == 4
 
 
+def test_a_session_says_whether_it_is_new(tmp_path):
+    first, second = (hx("agent", "Hello", "--session", "trip", "--lang", "en", cwd=tmp_path).stderr for _ in range(2))
+    assert "[ARCHIVE] trip: a new conversation\n" in first
+    assert "[ARCHIVE] trip: goes on with 2 messages\n" in second
+
+
 def test_without_a_session_nothing_of_the_conversation_is_kept(tmp_path):
     hx("agent", "My number is 4711.", cwd=tmp_path)
     assert archives(tmp_path) == []
