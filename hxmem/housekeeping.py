@@ -60,6 +60,8 @@ def _show(args: argparse.Namespace, store: MemoryStore) -> int:
 
 
 def _search(args: argparse.Namespace, store: MemoryStore) -> int:
+    if not " ".join(args.query).strip() or args.limit < 1:
+        raise Trouble("say what to look for, and a --limit from 1 up.")
     hits = store.search(" ".join(args.query), limit=args.limit)
     if args.json:
         return answer_json([{"name": hit.memory.name, "score": round(hit.score, 3), "why": hit.why} for hit in hits])

@@ -123,7 +123,7 @@ def _status(args: argparse.Namespace, folder: JournalFolder) -> int:
         "tokens in MEMORY.md": estimate_tokens(memory),
         "logs with something new": len({piece.log for piece in waiting.pieces}),
         "archived conversations": len(archives(folder.root)),
-        "last consolidation": "never" if passed == timedelta.max else f"{passed.total_seconds() / 3600:.1f} h ago",
+        "last maintenance": "never" if passed == timedelta.max else f"{passed.total_seconds() / 3600:.1f} h ago",
     }
     if args.json:
         return answer_json(facts)

@@ -33,6 +33,16 @@ class Item:
     body: str
 
 
+def without_thinking(text: str) -> tuple[str, bool]:
+    """What follows the thinking part at the start of a reply, and whether that part has no end.
+
+    >>> without_thinking("<think>Hm.</think>[0]"), without_thinking("<think>Hm."), without_thinking("[0]")
+    (('[0]', False), ('', True), ('[0]', False))
+    """
+    found = _THINKING.match(text)
+    return (text[found.end() :], not found[1]) if found else (text, False)
+
+
 def read_json(text: str, fits: Callable[[Any], T]) -> Parsed[T]:
     """Return the last JSON array or object of a reply that fits.
 
@@ -104,11 +114,9 @@ def _last(values: Sequence[Any], problem: str, fits: Callable[[Any], T]) -> Pars
 
 def _values(text: str) -> tuple[list[Any], str]:
     """Return the outermost arrays and objects in a text, and what is broken in it, if anything."""
-    text = text.strip("\ufeff \t\r\n`")
-    if thinking := _THINKING.match(text):
-        if not thinking[1]:
-            return [], "the reply is cut off in its thinking part"
-        text = text[thinking.end() :]
+    text, cut = without_thinking(text.strip("\ufeff \t\r\n`"))
+    if cut:
+        return [], "the reply is cut off in its thinking part"
     if not text.strip():
         return [], "the reply is empty"
     # A number of any length would take quadratic time; none of 20 digits is meant as a number here.

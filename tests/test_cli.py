@@ -401,3 +401,10 @@ def test_two_files_of_one_name_are_not_deleted_by_guess(drawer, capsys):
 def test_a_number_or_a_name_out_of_range_is_one_sentence(words, tmp_path):
     done = hx(*words, cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+
+
+@pytest.mark.parametrize("words", [("",), ("tea", "--limit", "0"), ("tea", "--limit", "-1")])
+def test_a_search_for_nothing_is_one_sentence(tmp_path, words):
+    done = hx("memory", "search", *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "hx: say what to look for, and a --limit from 1 up.\n"

@@ -255,7 +255,7 @@ def test_what_an_ended_conversation_left_is_flushed_by_a_later_one(make, server,
     clock.now += timedelta(minutes=20)
     make(Journal(clock=clock, background=False)).run("The second question.")  # the first may still be under way
     assert "first" not in server.sent("flush")[-1]
-    clock.now += timedelta(minutes=40)
+    clock.now += timedelta(minutes=30)
     make(Journal(clock=clock, background=False)).run("The third question.")
     assert ["first" in text for text in server.sent("flush")] == [
         True,
@@ -304,3 +304,41 @@ def test_prompts_of_ones_own_are_used_at_stop_and_in_maintenance(make, server):
     make(Journal(clock=Clock(), background=False, **prompts)).run("We use uv.")
     assert server.sent("flush")[0].startswith("My flush.\n\nLong-term memory:")
     assert server.sent("consolidation")[0].startswith("My file of 4000 tokens.\n\nPresent memory:")
+
+
+def test_without_anything_new_a_pass_comes_every_six_hours_and_not_before(make, server, folder):
+    clock = Clock()
+    agent = make(Journal(clock=clock, background=False))
+    server.flush = "- We use uv."
+    agent.run("We use uv.")
+    server.flush = "NO_REPLY"
+    passes = []
+    for hours in (1, 5, 5.9, 6, 6.2, 11.9, 12):
+        clock.now = NOW + timedelta(hours=hours)
+        agent.run("Anything else?")
+        passes.append(len(agent.journal.passes))
+    assert passes == [1, 1, 1, 2, 2, 2, 3]
+
+
+def test_a_pass_that_found_nothing_new_keeps_no_fact_waiting_for_the_next_day(make, server, folder):
+    clock = Clock()
+    agent = make(Journal(clock=clock, background=False))
+    agent.run("Hello.")  # nothing to log, and the folder is made
+    clock.now += timedelta(days=1)
+    server.flush = "- We use uv."
+    agent.run("We use uv.")
+    assert "uv" in folder.read_memory()
+
+
+def test_what_came_too_early_for_a_pass_waits_for_the_half_hour_and_no_longer(make, server, folder):
+    clock = Clock()
+    agent = make(Journal(clock=clock, background=False))
+    server.flush = "- We use uv."
+    agent.run("We use uv.")
+    server.flush, server.consolidation = "- We use ruff.", "## Project\n- We use uv.\n- We use ruff.\n"
+    clock.now += timedelta(minutes=29)
+    agent.run("We use ruff.")
+    server.flush = "NO_REPLY"
+    clock.now += timedelta(minutes=1)
+    agent.run("Anything else?")
+    assert "ruff" in folder.read_memory()

@@ -2,10 +2,10 @@
 
 import json
 import re
-from datetime import UTC, datetime
 
 import httpx
 import pytest
+from test_compaction import clock, said, user
 
 from hxmem import Agent, ChatClient, Session
 from hxmem.desk.compaction import Compaction
@@ -23,18 +23,6 @@ DEEPSEEK = (
 )
 LLAMA = "request ({size} tokens) exceeds the available context size ({limit} tokens), try increasing it"
 SILENT = "prompt is too long"
-
-
-def clock():
-    return datetime(2026, 11, 30, 12, tzinfo=UTC)
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-def said(text):
-    return {"role": "assistant", "content": text}
 
 
 def round_of(number, result="result", arguments='{"path": "a"}'):

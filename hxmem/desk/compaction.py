@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from hxmem.answers import Message
-from hxmem.desk.cuts import Cut, cut_place, reason_of
+from hxmem.desk.cuts import Cut, count, cut_place, reason_of
 from hxmem.desk.estimates import Estimator, message_tokens
 from hxmem.desk.overflow import Shrinking
 from hxmem.desk.summary import MAX_INPUT, Division, divide, summarise, summary_message
@@ -94,10 +94,9 @@ class Compaction(Plugin):
     def before_request(self, session: Session) -> None:
         """Compact the desk if it is due; whatever fails, the desk stays as it is."""
         self.estimator.learn(session)
-        counted = sum(message.get("role") != "system" for message in session.messages)
         tokens = self.estimator.tokens(session)
         trigger = min(filter(None, (self.trigger_tokens, self._learnt)), default=0)
-        due = 0 < self.trigger_messages <= counted or 0 < trigger <= tokens
+        due = 0 < self.trigger_messages <= count(session.messages) or 0 < trigger <= tokens
         if (due or self._asked) and self._failures < self.max_failures:
             self._asked = False
             division = divide(session.messages, self._place(session.messages, self.keep_tokens))

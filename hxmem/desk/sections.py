@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hxmem.replies import without_thinking
 from hxmem.text import unix_lines
 
 LARGE = 2_000  # tokens: of so much more than one section has something to say
@@ -22,7 +23,6 @@ _HEADING = re.compile(
     r"(?P<parts>(?:[:：]|[-–—](?= ))?)\*{0,3} ?(?P<text>.*)"  # on the same line
 )
 _RULE = re.compile(r"[-=*_]{3,}|</\w{1,40}>")
-_THINKING = re.compile(r"(?s)<(think(?:ing)?)>(?:.*?(</\1>)|.*)")
 _FENCE = re.compile(r"(?ms)^(`{3,})[^\n`]*\n(.*)\n\1[ \t]*$")
 _REFUSAL = re.compile(
     r"(?i)\W*(?:(?:i'm |i am )?(?:very )?(?:sorry|afraid)\W*(?:but )?|很?抱歉\W*|对不起\W*)?(?:that )?"
@@ -74,11 +74,10 @@ def read_sections(reply: str, instruction: str, replaced: int = 0) -> str:
 
 def _unwrapped(reply: str, wanted: Sequence[str]) -> str:
     """A reply without its thinking part, and of one that is in a fence only what is in it."""
-    text = unix_lines(reply).strip() if isinstance(reply, str) else ""
-    if thinking := _THINKING.match(text):
-        text = text[thinking.end() :].strip()
-        if not text:
-            raise BadSummary("the reply holds nothing but thinking")
+    told = unix_lines(reply).strip() if isinstance(reply, str) else ""
+    text = without_thinking(told)[0].strip()
+    if told and not text:
+        raise BadSummary("the reply holds nothing but thinking")
     if (fence := _FENCE.search(text)) and not _headings(text[: fence.start()].splitlines(), wanted):
         if wanted or fence[0] == text:  # a text without sections may have a fence anywhere
             text = fence[2].strip()

@@ -6,6 +6,7 @@ cheap, since the server has computed that part already. The originals are in the
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ _MARKER = (
 )
 
 
-class _Pass(Plugin):
+class _Pass(Plugin, ABC):
     """What the passes share: estimate, archive, replace, and tell it in one line; `cuts` holds what was done."""
 
     def __init__(self, min_saving: float) -> None:
@@ -45,9 +46,9 @@ class _Pass(Plugin):
             self.cuts.append(Cut("kept", desk, desk, tokens, tokens, reason_of(error)))
             session.notify(f"[DESK] {self.name}: nothing was shortened, the archive failed: {reason_of(error)}")
 
+    @abstractmethod
     def act(self, session: Session, tokens: int) -> None:
         """Shorten the desk, whose request is estimated to take so many tokens."""
-        raise NotImplementedError
 
     def _pays(self, session: Session, tokens: int, desk: Sequence[Message]) -> bool:
         return tokens - self.estimator.tokens(session, desk) >= max(1, self.min_saving * tokens)

@@ -8,6 +8,7 @@ from itertools import takewhile
 from hxmem.credentials import mask
 from hxmem.journal.ledger import blocks, bullets
 from hxmem.journal.losses import changed, entries, gone, is_named, split_superseded
+from hxmem.replies import without_thinking
 from hxmem.text import estimate_tokens, squash, whole
 
 MEMORY_LABEL, MESSAGES_LABEL = "Long-term memory:", "New messages:"  # of the flush, with LOG_LABEL between them
@@ -16,7 +17,6 @@ PRESENT_LABEL, FRESH_LABEL = "Present memory:", "Fresh logs:"  # of the consolid
 LOSS = 4  # one entry of so many may go without a word; with fewer entries none
 SHRINK = 0.9  # a file that is over the budget already, as a person may have written it, gets there in such steps
 
-_THINKING = re.compile(r"\A<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _OUTER = re.compile(r"(`{3,}|~{3,})[\w-]*[ \t]*\n(.*?)\n?[ \t]*\1", re.DOTALL)
 _INNER = re.compile(r"(?ms)^(`{3,}|~{3,})(?:markdown|md|text)?[ \t]*\n(.*)\n\1[ \t]*$")
 _NO_REPLY = re.compile(r"<*(?:reply|answer|output|回复|输出)?noreply>*")
@@ -97,7 +97,9 @@ def check(reply: str, present: str, fresh: str, max_tokens: int) -> Checked:
 
 def unwrapped(reply: str) -> str:
     """The reply without a thinking part and without the one fence around the file; what is said around that stays."""
-    text = _THINKING.sub("", reply.strip("\ufeff \t\r\n")).strip()
+    told = reply.strip("\ufeff \t\r\n")
+    text, endless = without_thinking(told)
+    text = told if endless else text.strip()  # what never ended is no reply: it is refused as it stands
     if fence := _OUTER.fullmatch(text):
         return fence[2].strip("\n")
     if (fence := _INNER.search(text)) and bullets(fence[2]):

@@ -20,7 +20,7 @@ class State:
 
     consolidated: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # log -> bytes taken in, their SHA-256
     flushed: Mapping[str, str] = field(default_factory=dict)  # session -> the last archive entry that was flushed
-    maintained: str = ""  # when a pass of maintenance last made MEMORY.md new, as an ISO time with its zone
+    maintained: str = ""  # when the last whole pass of maintenance ended well, as an ISO time with its zone
     failed: int = 0  # passes since then that did not
     tried: str = ""  # when the last of these was
 

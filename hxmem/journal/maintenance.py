@@ -32,7 +32,7 @@ class Maintained:
 
 
 def since_last(state: State, now: datetime) -> timedelta:
-    """The time since a pass last made MEMORY.md new; a very long one when none did, or it lies in the future."""
+    """The time since the last pass that ended well; a very long one when there was none, or it lies in the future."""
     try:
         passed = now - datetime.fromisoformat(state.maintained)
     except (ValueError, TypeError):
@@ -41,7 +41,7 @@ def since_last(state: State, now: datetime) -> timedelta:
 
 
 def due(state: State, now: datetime, gap: timedelta) -> bool:
-    """Whether a pass is due: `gap` after one made MEMORY.md new, or after one that failed for the second time.
+    """Whether a pass is due: `gap` after the last one that ended well, or after one that failed for the second time.
 
     What failed once is tried again at the next occasion.
     """
@@ -62,8 +62,7 @@ def maintain(
 ) -> Maintained:
     """Run all steps; one that fails is named, and the others still run.
 
-    The pass counts, for `since_last`, only when it made MEMORY.md new: a failed one is tried again, and one that found
-    nothing new cost nothing.
+    The pass counts as done, for `since_last`, only when the consolidation ended well: a failed one is tried again.
     """
     problems: list[str] = []
 
@@ -81,7 +80,7 @@ def maintain(
     pruned = step(lambda: prune_sessions(folder, now, session_days))
     step(Search(folder).refresh)
     if done.status != "busy":
-        step(lambda: _remember(folder, now, done.status))
+        step(lambda: _remember(folder, now, done.status != "refused"))
     return Maintained(done, archived, pruned, tuple(problems))
 
 
@@ -132,16 +131,12 @@ def prune_sessions(folder: JournalFolder, now: datetime, days: int = SESSION_DAY
     return tuple(gone)
 
 
-def _remember(folder: JournalFolder, now: datetime, status: str) -> None:
+def _remember(folder: JournalFolder, now: datetime, well: bool) -> None:
     time = now.isoformat(timespec="seconds")
     with folder.locked():
-        old = folder.state()
-        new = (
-            replace(old, failed=old.failed + 1, tried=time) if status == "refused" else replace(old, failed=0, tried="")
-        )
-        new = replace(new, maintained=time) if status == "written" else new
-        if new != old:
-            folder.write_state(new)
+        state = folder.state()
+        failed = replace(state, failed=state.failed + 1, tried=time)
+        folder.write_state(replace(state, maintained=time, failed=0, tried="") if well else failed)
 
 
 def _day(path: Path) -> date | None:

@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from hxmem.journal.consolidation import fresh
 from hxmem.journal.flush import Flush
 from hxmem.journal.folder import JournalFolder
 from hxmem.journal.injection import BUDGET, context
@@ -21,9 +22,9 @@ class Journal(Plugin):
 
     At Stop and before a compaction the model is asked what is new (`flush`: "always", "never", or the seconds between
     two flushes; what is not flushed yet is part of the next one, or of the next maintenance once the conversation
-    rests). Maintenance follows a flush after `gap`, and runs each `every` in any case. All this happens in the
-    background, unless `background` is False; `wait` and `close` wait for it, and so does Python when it exits. `ask` is
-    a model for this work alone; the two prompts stand for the built-in ones.
+    rests). A pass of maintenance follows when the logs have something new and the last one is `gap` ago, or when that
+    is `every` ago. All this happens in the background, unless `background` is False; `wait` and `close` wait for it,
+    and so does Python when it exits. `ask` is a model for this work alone; the two prompts stand for the built-in ones.
     """
 
     name = "journal"
@@ -77,18 +78,15 @@ class Journal(Plugin):
         if self.tools_on:
             yield from reading_tools(self.search(session.root), save=self.save_tool, clock=self.clock)
 
-    def session_start(self, session: Session) -> None:
-        """Maintain what is long overdue."""
-        self._maintain(session, self.every)
-
     def pre_compact(self, session: Session, messages: list[dict[str, object]]) -> None:
         """Flush what leaves the desk; the archive has its words, so nothing waits for the model."""
         self._flush(session)
 
     def stop(self, session: Session) -> None:
-        """Flush what is new, and maintain if the last time is a while ago."""
+        """Flush what is new, and maintain if that is due."""
         self._flush(session)
-        self._maintain(session, self.gap)
+        if self.maintenance:
+            self._do("maintenance", session, lambda: self._maintain(session))
 
     def wait(self) -> None:
         """Wait until the work in the background is done."""
@@ -127,17 +125,16 @@ class Journal(Plugin):
             session.notify(f"[JOURNAL] flush {'failed' if done.failed else 'done'}: {done.reason}")
         self.search(session.root).refresh()
 
-    def _maintain(self, session: Session, gap: timedelta) -> None:
-        if self.maintenance:
-            self._do("maintenance", session, lambda: self._maintain_now(session, gap))
-
-    def _maintain_now(self, session: Session, gap: timedelta) -> None:
+    def _maintain(self, session: Session) -> None:
+        """Run a pass `every` so often, and after `gap` where something waits for it, which is a request."""
         folder, time = JournalFolder(session.root), self.clock()
-        if not folder.path.exists() or not due(folder.state(), time, gap):
+        if not folder.path.exists() or not due(folder.state(), time, self.gap):
             return
-        if self.flush != "never":
-            for id in leftovers(folder, time, self.gap, SessionLog.of(session, self.clock).id):
-                self._flush_now(session, id, TRIES)  # nobody adds to it: one try is the last
+        left = [] if self.flush == "never" else leftovers(folder, time, self.gap, SessionLog.of(session).id)
+        if not due(folder.state(), time, self.every) and not left and not fresh(folder, folder.state()).pieces:
+            return
+        for id in left:
+            self._flush_now(session, id, TRIES)  # nobody adds to it: one try is the last
         ask = self.ask or session.asker("consolidation")
         limits = {"log_days": self.log_days, "session_days": self.session_days, "max_tokens": self.max_tokens}
         done = maintain(folder, ask, time, session.lang, prompt=self.consolidation_prompt, **limits)
